@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -50,10 +51,19 @@ func TestOperatorsInABrowser(t *testing.T) {
 	administration(t, "operators")
 }
 
-// "Products and tenants: list, limits".
+// "Products and tenants: list, limits", and Delete with the name typed to confirm.
 func TestTenantsInABrowser(t *testing.T) {
 	t.Parallel()
-	administration(t, "tenants")
+	hubtest.SkipShort(t)
+	c, _, _ := startProducts(t)
+	shop := c.shop(1)
+	visited := c.visited()
+	visited["part"] = "tenants"
+	hubtest.RunInBrowser(t, "hub/console/browser/administration.mjs", visited)
+	c.ok(404, "GET", "/tenants/"+shop.tenant, nil)
+	names := fmt.Sprint(c.ok(200, "GET", "/products", nil)["items"])
+	require.NotContains(t, names, "name:shop")
+	require.Contains(t, names, "name:lab")
 }
 
 // "Mail: rendered letters, in a sandboxed iframe".

@@ -65,7 +65,8 @@ func (c *console) signUp(product, name string) (tenant, token string) {
 	return made["tenant_id"].(string), made["token"].(string)
 }
 
-// Who has a phone number, and every delivery that touched them.
+// Who has a phone number, an e-mail address or a CPF that ends so, and every delivery that touched
+// them.
 func TestLookupInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
@@ -74,6 +75,8 @@ func TestLookupInABrowser(t *testing.T) {
 	owner, _ := c.signUp("board", "Oak Studio")
 	c.ok(200, "POST", "/integrations/link", object{"tenant_id": writer, "peer_tenant_id": owner})
 	c.note("notes", token, "+5511987654321 Maria Silva", "delivered")
+	c.note("notes", token, "maria.souza@example.com Maria Souza", "delivered")
+	c.note("notes", token, "patient Paulo Lima 529.982.247-25", "delivered")
 	hubtest.RunInBrowser(t, "hub/console/browser/lookup.mjs", c.visited())
 }
 

@@ -19,6 +19,13 @@ async function pairs(browser) {
 	let loads = 0;
 	page.on("load", () => loads++);
 	await shows(page, "No connections yet");
+	// A company has one set of data: there is nothing to choose here, and elsewhere there is.
+	const environments = page.getByRole("radiogroup", { name: "Environment" });
+	expect((await environments.count()) === 0, "live and test data are not apart here");
+	await page.getByRole("link", { name: "API keys" }).click();
+	await environments.waitFor();
+	await page.getByRole("link", { name: "Chat connections" }).click();
+	await environments.waitFor({ state: "detached" });
 	await look(page, "account-connections-empty");
 	await page.getByRole("button", { name: "Add connection" }).click();
 	await dialog(page).getByLabel("Name").fill("Reception");

@@ -116,6 +116,55 @@ async function operators(browser) {
 	await states(page, "/operators", "**/api/v1/operators?*", "No operators");
 }
 
+// deletes deletes a tenant, then its product: each by its name, with the refusals in between.
+async function deletes(page) {
+	const row = (name) => page.getByRole("row").filter({ hasText: name });
+	const send = (name) => dialog(page).getByRole("button", { name });
+	await row("Corner Bakery").waitFor();
+	expect((await row("Pine Clinic").getByRole("button", { name: "Delete" }).count()) === 0, "a hosted product deletes its tenants itself");
+	await page.getByRole("button", { name: "Pine Clinic" }).click();
+	await shows(page, "hosted here and deletes its tenants itself", "[role=dialog]");
+	await page.keyboard.press("Escape");
+	// A product that has tenants stays.
+	await page.getByRole("button", { name: "Products", exact: true }).click();
+	const product = (name) => dialog(page).getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+	await product("notes").getByText("Hosted").waitFor();
+	expect((await product("notes").getByRole("button").count()) === 0, "hosted products cannot be deleted");
+	await look(page, "tenants-products");
+	await product("shop").getByRole("button", { name: "Delete" }).click();
+	await shows(page, "Its name and prefix are free again", "[role=dialog]");
+	await dialog(page).getByLabel("Name").fill("shop");
+	await send("Delete product").click();
+	await shows(page, "This product has tenants: 1", "[role=dialog]");
+	await look(page, "tenants-product-refused");
+	await dialog(page).getByRole("button", { name: "Close" }).click();
+	await dialog(page).getByRole("button", { name: "Close" }).click();
+	await dialog(page).waitFor({ state: "hidden" });
+	// A tenant that is connected to another stays, in the API's words.
+	await row("Corner Bakery").getByRole("button", { name: "Delete" }).click();
+	await shows(page, "Its keys and endpoints end at once", "[role=dialog]");
+	await dialog(page).getByLabel("Name").fill("Corner");
+	expect(await send("Delete tenant").isDisabled(), "the whole name has to be typed");
+	await dialog(page).getByLabel("Name").fill("Corner Bakery");
+	await look(page, "tenants-delete");
+	await page.route("**/api/v1/tenants/*", (route) => route.fulfill({ status: 409, contentType: "application/problem+json", body: '{"status":409,"code":"tenant_connected","detail":"This tenant has integrations."}' }));
+	await send("Delete tenant").click();
+	await shows(page, "That did not work. This tenant has integrations.", "[role=dialog]");
+	await page.unroute("**/api/v1/tenants/*");
+	await send("Delete tenant").click();
+	await shows(page, "Corner Bakery is deleted. 1 key and 1 endpoint ended with it. Its log is being erased.", "[role=dialog]");
+	await look(page, "tenants-deleted");
+	await dialog(page).getByRole("button", { name: "Close" }).last().click();
+	await row("Corner Bakery").waitFor({ state: "detached" });
+	await page.getByRole("button", { name: "Products", exact: true }).click();
+	await product("shop").getByRole("button", { name: "Delete" }).click();
+	await dialog(page).getByLabel("Name").fill("shop");
+	await send("Delete product").click();
+	await product("shop").waitFor({ state: "detached" });
+	await product("lab").waitFor();
+	await page.keyboard.press("Escape");
+}
+
 async function tenants(browser) {
 	const page = await open(browser, "/tenants");
 	await shows(page, "Corner Bakery");
@@ -138,6 +187,8 @@ async function tenants(browser) {
 	await page.getByLabel("Product", { exact: true }).selectOption("lab");
 	await page.waitForURL(/product=lab/);
 	await page.waitForFunction(() => document.querySelectorAll("[data-row-link]").length === 1);
+	await page.goto(`${place.url}/tenants`);
+	await deletes(page);
 	await states(page, "/tenants", "**/api/v1/tenants?*", "No tenants yet");
 }
 
@@ -174,6 +225,9 @@ async function support(browser) {
 		await shows(page, "Administrators can change this.");
 		expect(await page.getByRole("button", { name: /Revoke|Delete|Create|Add/ }).count() === 0, `${path} has no buttons for support`);
 	}
+	await page.getByRole("button", { name: "Products", exact: true }).click();
+	await dialog(page).getByRole("rowheader", { name: "shop" }).waitFor();
+	expect((await dialog(page).getByRole("button", { name: /Delete/ }).count()) === 0, "support deletes no products");
 }
 
 const parts = { keys, audit, operators, tenants, mail, support };

@@ -28,9 +28,41 @@ async function found(browser) {
 	await shows(page, "Nothing looked up yet");
 	await page.getByLabel("Phone number").fill("+1 415 555 2671");
 	await page.getByRole("button", { name: "Look up" }).click();
-	await shows(page, "No product knows this number.");
-	await shows(page, "No recent delivery has the number");
+	await shows(page, "No product has a match.");
+	await shows(page, "No recent delivery is about them.");
 	await look(page, "lookup-nothing");
+}
+
+// By e-mail address and by the end of a CPF, as hub lookup does: which of them it is, the text says.
+async function foundOtherwise(browser) {
+	const page = await open(browser, "/lookup");
+	const field = page.getByLabel("e-mail address or the last two digits of a CPF");
+	const sent = [];
+	page.on("request", (request) => request.url().endsWith("/api/v1/lookup") && sent.push(request.postData()));
+	const addresses = [];
+	page.on("request", (request) => addresses.push(request.url()));
+	await field.fill("Maria.Souza@example.com");
+	await page.keyboard.press("Enter");
+	await shows(page, "Found for m***@example.com");
+	await shows(page, "Maria S.");
+	await page.locator("[data-row-link]").first().waitFor();
+	await look(page, "lookup-email");
+	for (const end of ["25", "***.***.***-25", "CPF…25", "529.982.247-25"]) {
+		await page.getByRole("button", { name: "Clear" }).click();
+		await shows(page, "Nothing looked up yet");
+		await field.fill(end);
+		await page.keyboard.press("Enter");
+		await shows(page, "Found for ***.***.***-25");
+		await shows(page, "Paulo L.");
+	}
+	await look(page, "lookup-cpf");
+	const asked = JSON.stringify(sent.map((body) => JSON.parse(body)));
+	expect(asked === JSON.stringify([{ email: "Maria.Souza@example.com" }, ...Array(4).fill({ cpf: "25" })]), `what is sent: ${asked}`);
+	expect(!addresses.some((address) => /souza|529|=25/i.test(address)), `nothing of it is in an address: ${addresses}`);
+	await field.fill("Maria Souza");
+	await page.keyboard.press("Enter");
+	await shows(page, "Write a phone number, an e-mail address or the last two digits of a CPF.", "[role=alert]");
+	expect(sent.length === 5, "names are not looked up");
 }
 
 async function fails(browser) {
@@ -60,4 +92,4 @@ async function fails(browser) {
 	await look(page, "lookup-forbidden");
 }
 
-await run(found, fails);
+await run(found, foundOtherwise, fails);

@@ -44,10 +44,62 @@ const rules = {
 	dark: { type: "rule", values: ["color-contrast", "link-in-text-block"] },
 };
 
+// lookFor returns what axe finds on a page as it is shown.
+export async function lookFor(page, colorScheme) {
+	if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
+	const found = await page.evaluate((runOnly) => window.axe.run(document, { runOnly, resultTypes: ["violations"] }), rules[colorScheme]);
+	return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join(" | ")}`).join("; ");
+}
+
+// fits runs in the page: what is cut off, wider than the screen, or drawn over something else.
+export function fits() {
+	const wrong = [];
+	const scroller = document.scrollingElement;
+	if (scroller.scrollWidth > document.documentElement.clientWidth) wrong.push(`the page is ${scroller.scrollWidth} px wide`);
+	const shown = (element) => element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }) && !element.closest(".visually-hidden, [aria-hidden=true]");
+	const named = (element) => `${element.tagName.toLowerCase()} “${(element.innerText || element.ariaLabel || element.name || "").trim().slice(0, 60)}”`;
+	for (const element of document.querySelectorAll("button, button *, h1, h2, h3, th, label, legend, dt, nav a, [role=columnheader]")) {
+		if (shown(element) && element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1) wrong.push(`cut off: ${named(element)}, ${element.scrollWidth} in ${element.clientWidth} px`);
+	}
+	// On a desktop nothing but code scrolls sideways.
+	if (innerWidth >= 1280) {
+		for (const box of document.querySelectorAll("main, main *")) {
+			if (/auto|scroll/.test(getComputedStyle(box).overflowX) && shown(box) && !box.closest("pre, textarea, code") && box.scrollWidth > box.clientWidth + 1) wrong.push(`scrolls sideways: ${named(box)}, ${box.scrollWidth} in ${box.clientWidth} px`);
+		}
+	}
+	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (node) => (/^\s*\p{L}{2,}\s*$/u.test(node.data) ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP));
+	while (walker.nextNode()) {
+		const range = document.createRange();
+		range.selectNodeContents(walker.currentNode);
+		if (shown(walker.currentNode.parentElement) && new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) wrong.push(`broken word: ${walker.currentNode.data.trim()}`);
+	}
+	// What is meant to lie over the rest, or scrolls under it, is no overlap: only what is in the same
+	// box that scrolls or is placed by itself can be.
+	const boxOf = (element) => {
+		for (let box = element.parentElement; box; box = box.parentElement) {
+			const { overflow, position } = getComputedStyle(box);
+			if (/auto|scroll/.test(overflow) || /absolute|fixed|sticky/.test(position)) return box;
+		}
+		return null;
+	};
+	const items = [...document.querySelectorAll("button, a, input, select, textarea, h1, h2, h3, dt, th, [role=columnheader], kbd")]
+		.filter((element) => shown(element) && getComputedStyle(element).position !== "absolute")
+		.map((element) => ({ element, box: boxOf(element), rect: element.getBoundingClientRect() }))
+		.filter(({ rect }) => rect.width > 1 && rect.height > 1);
+	for (const [index, a] of items.entries()) {
+		for (const b of items.slice(index + 1)) {
+			if (a.box !== b.box || a.element.contains(b.element) || b.element.contains(a.element)) continue;
+			const width = Math.min(a.rect.right, b.rect.right) - Math.max(a.rect.left, b.rect.left);
+			const height = Math.min(a.rect.bottom, b.rect.bottom) - Math.max(a.rect.top, b.rect.top);
+			if (width > 2 && height > 2) wrong.push(`${named(a.element)} is drawn over ${named(b.element)}`);
+		}
+	}
+	return wrong;
+}
+
 // check looks at a page on a phone and a desktop, light and dark: axe finds nothing, and
 // nothing is wider than the screen. small is the phone's screen.
 export async function check(page, name, small = phone) {
-	await page.evaluate(axe);
 	for (const viewport of [small, desktop]) {
 		const size = viewport.width;
 		await page.setViewportSize(viewport);
@@ -58,9 +110,8 @@ export async function check(page, name, small = phone) {
 		expect(wide <= 0, `${name} is ${wide} px wider than a screen of ${size}`);
 		for (const colorScheme of ["light", "dark"]) {
 			await page.emulateMedia({ colorScheme });
-			const found = await page.evaluate((runOnly) => window.axe.run(document, { runOnly, resultTypes: ["violations"] }), rules[colorScheme]);
-			expect(found.violations.length === 0, `axe on ${name} (${size}, ${colorScheme}): ` + found.violations.map((v) =>
-				`${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join(" | ")}`).join("; "));
+			const found = await lookFor(page, colorScheme);
+			expect(found === "", `axe on ${name} (${size}, ${colorScheme}): ${found}`);
 			if (process.env.HUB_SCREENSHOTS) {
 				await page.screenshot({ path: join(process.env.HUB_SCREENSHOTS, `${name}-${size}-${colorScheme}.png`), fullPage: true });
 			}

@@ -3,6 +3,7 @@ import { ApiError } from "../api/client";
 import { isHosted, type ProductName } from "../app/hosted";
 import { root } from "../app/root";
 import { oneOf } from "../app/search";
+import { loadScreenTexts } from "../i18n/screens";
 import { deliverySearch } from "../ui/deliveries/search";
 import { shownSearch } from "../ui/delivery/search";
 import { Missing } from "../ui/states";
@@ -50,11 +51,13 @@ const integration = createRoute({
 const connect = createRoute({
 	getParentRoute: () => account,
 	path: "/connect",
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("./screens/Connect"), "AccountConnect"),
 });
 const keys = createRoute({
 	getParentRoute: () => account,
 	path: "/keys",
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("./screens/Keys"), "AccountKeys"),
 });
 const log = createRoute({
@@ -115,12 +118,14 @@ const importDetail = createRoute({
 const connections = createRoute({
 	getParentRoute: () => account,
 	path: "/connections",
+	staticData: { environments: false }, // a company has one set of data
 	beforeLoad: ({ params }) => only("messaging", params.product),
 	component: lazyRouteComponent(() => import("./screens/connections/Connections"), "Connections"),
 });
 const connection = createRoute({
 	getParentRoute: () => account,
 	path: "/connections/$id",
+	staticData: { environments: false }, // a company has one set of data
 	beforeLoad: ({ params }) => only("messaging", params.product),
 	component: lazyRouteComponent(() => import("./screens/connections/Connection"), "Connection"),
 });

@@ -23,6 +23,7 @@ export function Frame({ navigation, account, searchLabel, onSearch }: Props) {
 	const [helpOpen, setHelpOpen] = useState(false);
 	const search = useRef<HTMLInputElement>(null);
 	const { environment } = useSearch({ strict: false });
+	const chooses = useRouterState({ select: (state) => state.matches.at(-1)?.staticData.environments !== false });
 	useShortcuts({ "/": () => search.current?.focus(), "?": () => setHelpOpen(true) });
 	useSettledAddress();
 
@@ -31,7 +32,7 @@ export function Frame({ navigation, account, searchLabel, onSearch }: Props) {
 			<a className={classes.skip} href="#content">
 				{t.app.skip}
 			</a>
-			<header className={classes.header} data-environment={environment ?? "live"}>
+			<header className={classes.header} data-environment={(chooses && environment) || "live"}>
 				<form
 					role="search"
 					className={classes.search}
@@ -44,7 +45,7 @@ export function Frame({ navigation, account, searchLabel, onSearch }: Props) {
 					<input ref={search} className={classes.input} type="search" name="q" maxLength={200} autoComplete="off" spellCheck={false} placeholder={searchLabel} aria-label={searchLabel} />
 					<kbd aria-hidden>/</kbd>
 				</form>
-				<EnvironmentSwitch />
+				{chooses && <EnvironmentSwitch />}
 				{account(() => setHelpOpen(true))}
 			</header>
 			{navigation}

@@ -4,6 +4,7 @@ import { accountRoutes } from "../account/routes";
 import { ApiError } from "../api/client";
 import { auditSearch } from "../screens/audit/search";
 import { listSearch } from "../ui/deliveries/search";
+import { loadScreenTexts } from "../i18n/screens";
 import { shownSearch } from "../ui/delivery/search";
 import { endpointsSearch } from "../screens/endpoints/search";
 import { integrationsSearch } from "../screens/integrations/search";
@@ -59,6 +60,8 @@ const home = createRoute({
 	},
 });
 
+const oneEnvironment = { environments: false } as const;
+
 // The screens: each in a chunk of its own, loaded when it is opened.
 const overview = createRoute({
 	getParentRoute: () => shell,
@@ -81,67 +84,84 @@ const connect = createRoute({
 	getParentRoute: () => shell,
 	path: "/connect",
 	validateSearch: (search): { q?: string } => ({ q: matching(/^.{1,120}$/, search.q) }),
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/connect/Connect"), "Connect"),
 });
 const map = createRoute({
 	getParentRoute: () => shell,
 	path: "/map",
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/map/Map"), "ConnectionMap"),
 });
 const health = createRoute({
 	getParentRoute: () => shell,
 	path: "/system",
+	staticData: oneEnvironment,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/health/Health"), "Health"),
 });
 const keys = createRoute({
 	getParentRoute: () => shell,
 	path: "/keys",
 	validateSearch: keysSearch,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/keys/Keys"), "Keys"),
 });
 const endpoints = createRoute({
 	getParentRoute: () => shell,
 	path: "/endpoints",
 	validateSearch: endpointsSearch,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/endpoints/Endpoints"), "Endpoints"),
 });
 const endpoint = createRoute({
 	getParentRoute: () => shell,
 	path: "/endpoints/$id",
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/endpoint/Endpoint"), "Endpoint"),
 });
 const replays = createRoute({
 	getParentRoute: () => shell,
 	path: "/replays",
 	validateSearch: replaysSearch,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/replays/Replays"), "Replays"),
 });
 const replay = createRoute({
 	getParentRoute: () => shell,
 	path: "/replays/$id",
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/replay/Replay"), "Replay"),
 });
 const audit = createRoute({
 	getParentRoute: () => shell,
 	path: "/audit",
+	staticData: oneEnvironment,
 	validateSearch: auditSearch,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/audit/Audit"), "Audit"),
 });
 const operatorList = createRoute({
 	getParentRoute: () => shell,
 	path: "/operators",
+	staticData: oneEnvironment,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/operators/Operators"), "Operators"),
 });
 const tenants = createRoute({
 	getParentRoute: () => shell,
 	path: "/tenants",
+	staticData: oneEnvironment,
 	validateSearch: tenantsSearch,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/tenants/Tenants"), "Tenants"),
 });
 const mail = createRoute({
 	getParentRoute: () => shell,
 	path: "/mail",
+	staticData: oneEnvironment,
 	validateSearch: mailSearch,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/mail/Mail"), "Mail"),
 });
 const deliveries = createRoute({
@@ -160,18 +180,23 @@ const delivery = createRoute({
 const lookup = createRoute({
 	getParentRoute: () => shell,
 	path: "/lookup",
+	staticData: oneEnvironment,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/lookup/Lookup"), "Lookup"),
 });
 const journey = createRoute({
 	getParentRoute: () => shell,
 	path: "/journey",
 	validateSearch: journeySearch,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/journey/Journey"), "Journey"),
 });
 const phone = createRoute({
 	getParentRoute: () => shell,
 	path: "/phone",
+	staticData: oneEnvironment,
 	validateSearch: (search): { number?: string } => ({ number: matching(/^\d{8,15}$/, search.number) }),
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/phone/Phone"), "Phone"),
 });
 
@@ -191,6 +216,10 @@ export function makeRouter(queries: QueryClient) {
 }
 
 declare module "@tanstack/react-router" {
+	interface StaticDataRouteOption {
+		/** environments is false where live and test data are not apart: there is nothing to choose. */
+		environments?: false;
+	}
 	interface Register {
 		router: ReturnType<typeof makeRouter>;
 	}

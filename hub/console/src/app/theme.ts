@@ -13,6 +13,9 @@ export const theme = createTheme({
 	},
 });
 
+// Mantine's greys are warm; fields, switches and radios are to have the canvas's hue.
+const darkGreys = { "--mantine-color-dark-4": "#3b4352", "--mantine-color-dark-5": "#323a48", "--mantine-color-dark-6": "#222833" };
+
 /** Mantine's own quiet colours have too little contrast for WCAG AA. */
 export const cssVariables: CSSVariablesResolver = () => {
 	const own = {
@@ -26,5 +29,5 @@ export const cssVariables: CSSVariablesResolver = () => {
 		"--mantine-color-default-hover": "var(--hub-hover)",
 		"--mantine-color-anchor": "var(--hub-accent-text)",
 	};
-	return { variables: {}, light: own, dark: own };
+	return { variables: {}, light: own, dark: { ...own, ...darkGreys } };
 };

@@ -8,6 +8,8 @@ export type Token = { name: string; value: string };
 type Props = {
 	tokens: Token[];
 	names: readonly string[];
+	/** example is the name that the field shows; else the first. */
+	example?: string;
 	/** parse returns the filter of a text, or undefined where it is none. */
 	parse: (name: string, value: string) => Token | undefined;
 	onAdd: (token: Token) => void;
@@ -26,7 +28,7 @@ export function Filters({ children }: { children: React.ReactNode }) {
 }
 
 /** FilterBar shows the filters of a list as tokens and takes new ones. */
-export function FilterBar({ tokens, names, parse, onAdd, onRemove, children }: Props) {
+export function FilterBar({ tokens, names, example = names[0] ?? "", parse, onAdd, onRemove, children }: Props) {
 	const { t } = useLanguage();
 	const [error, setError] = useState("");
 	const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -53,7 +55,7 @@ export function FilterBar({ tokens, names, parse, onAdd, onRemove, children }: P
 				</span>
 			))}
 			<form onSubmit={submit} className={classes.form}>
-				<input name="token" className={classes.input} placeholder={t.ui.addFilter} aria-label={t.ui.filterHint(names.join(", "))} title={t.ui.filterHint(names.join(", "))} aria-invalid={error !== ""} autoComplete="off" spellCheck={false} list="filters" />
+				<input name="token" className={classes.input} placeholder={t.ui.addFilter(example)} aria-label={t.ui.filterHint(names.join(", "))} title={t.ui.filterHint(names.join(", "))} aria-invalid={error !== ""} autoComplete="off" spellCheck={false} list="filters" />
 				<datalist id="filters">
 					{names.map((name) => (
 						<option key={name} value={`${name}:`} />

@@ -69,14 +69,14 @@ export function FormDialog<T>(props: DialogProps<T>) {
 	);
 }
 
-type ConfirmProps = { title: string; text: string; name?: string; nameLabel?: string; onClose: () => void; send: (values: Values) => Promise<unknown>; onDone?: () => unknown; children?: ReactNode };
+type ConfirmProps<T> = { title: string; text: string; name?: string; nameLabel?: string; onClose: () => void; send: (values: Values) => Promise<T>; onDone?: () => unknown; children?: ReactNode; result?: (data: T) => ReactNode };
 
 /** ConfirmDialog asks before something is done for good. name has to be typed where it is given. children are further fields. */
-export function ConfirmDialog(props: ConfirmProps) {
+export function ConfirmDialog<T>(props: ConfirmProps<T>) {
 	const { t } = useLanguage();
 	const [typed, setTyped] = useState("");
 	return (
-		<FormDialog title={props.title} onClose={props.onClose} send={props.send} onDone={props.onDone} danger disabled={props.name !== undefined && typed.trim() !== props.name.trim()}>
+		<FormDialog title={props.title} onClose={props.onClose} send={props.send} onDone={props.onDone} result={props.result} danger disabled={props.name !== undefined && typed.trim() !== props.name.trim()}>
 			<p>{props.text}</p>
 			{props.children}
 			{props.name !== undefined && <TextInput label={props.nameLabel ?? t.ui.name} value={typed} autoComplete="off" onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus />}

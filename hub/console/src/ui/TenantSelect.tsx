@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, read } from "../api/client";
 import { useLanguage } from "../i18n";
+import { useScreenTexts } from "../i18n/screens";
 import { Select } from "./Form";
 import { tenantQuery } from "./TenantName";
 
@@ -11,6 +12,7 @@ const limit = 100;
 /** TenantSelect is a field for a tenant: a list, and above it a search where there are many. */
 export function TenantSelect({ tenant }: { tenant?: string }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const [q, setQ] = useState("");
 	const chosen = useQuery({ ...tenantQuery(tenant ?? ""), enabled: tenant !== undefined });
 	const found = useQuery({
@@ -21,8 +23,8 @@ export function TenantSelect({ tenant }: { tenant?: string }) {
 	const rows = [...(chosen.data ? [chosen.data] : []), ...(found.data?.items.filter(({ id }) => id !== tenant) ?? [])];
 	return (
 		<>
-			{(found.data?.next_cursor || q) && <TextInput size="xs" type="search" maxLength={120} label={t.connect.findTenant} value={q} onChange={(event) => setQ(event.currentTarget.value)} />}
-			<Select key={rows[0]?.id} name="tenant" required label={t.ui.tenant} value={tenant ?? (rows.length === 1 ? rows[0]?.id : "")} options={[["", t.connect.choose], ...rows.map(({ id, name, product }): [string, string] => [id, `${name} · ${product}`])]} />
+			{(found.data?.next_cursor || q) && <TextInput size="xs" type="search" maxLength={120} label={screens.connect.findTenant} value={q} onChange={(event) => setQ(event.currentTarget.value)} />}
+			<Select key={rows[0]?.id} name="tenant" required label={t.ui.tenant} value={tenant ?? (rows.length === 1 ? rows[0]?.id : "")} options={[["", screens.connect.choose], ...rows.map(({ id, name, product }): [string, string] => [id, `${name} · ${product}`])]} />
 		</>
 	);
 }

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { basePath, hostedProducts } from "../../app/hosted";
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Checklist } from "../../ui/connect/Checklist";
 import classes from "../../ui/connect/Connect.module.css";
 import { type Peer, PeerForm } from "../../ui/connect/PeerForm";
@@ -13,7 +13,7 @@ import { useProduct } from "../session";
 import { connect, integrationQuery, integrationsKey, integrationsQuery } from "./queries";
 
 export function AccountConnect() {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const texts = useTexts();
 	const product = useProduct();
 	const environment = useEnvironment();
@@ -48,7 +48,7 @@ export function AccountConnect() {
 				<div className={classes.columns}>
 					<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="peer">
 						<h2 id="peer">{texts.connect.peer}</h2>
-						<p className="quiet">{t.connect.otherLead}</p>
+						<p className="quiet">{screens.connect.otherLead}</p>
 						<PeerForm busy={connecting.isPending} known={known} onSubmit={(peer) => connecting.mutate(peer)} />
 						{!connecting.isIdle && (
 							<Checklist

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
@@ -19,9 +20,9 @@ export function AccountIntegrations() {
 	const list = useQuery(integrationsQuery(product, environment));
 	const { state, checked, features } = useIntegrationColumns();
 	const connect = (
-		<Link to="/account/$product/connect" params={{ product }} search={(was) => ({ environment: was.environment })}>
+		<Button size="xs" renderRoot={(props) => <Link to="/account/$product/connect" params={{ product }} search={(was) => ({ environment: was.environment })} {...props} />}>
 			{texts.integrations.connect}
-		</Link>
+		</Button>
 	);
 	const columns: Column<Integration>[] = [
 		state,

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Choice } from "../../ui/Choice";
 import { FilterBar } from "../../ui/FilterBar";
 import { ListScreen } from "../../ui/ListScreen";
@@ -16,6 +17,7 @@ const route = getRouteApi("/shell/audit");
 
 export function Audit() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const search = route.useSearch();
 	const navigate = route.useNavigate();
 	const queries = useQueryClient();
@@ -23,23 +25,23 @@ export function Audit() {
 	const list = useInfiniteQuery(auditQuery(filters));
 	const set = (changed: AuditSearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
 	const columns: Column<Entry>[] = [
-		{ title: t.audit.when, width: "104px", cell: (row) => <Time at={row.at} focusable={false} /> },
+		{ title: screens.audit.when, width: "104px", cell: (row) => <Time at={row.at} focusable={false} /> },
 		{
-			title: t.audit.who,
+			title: screens.audit.who,
 			width: "minmax(150px, 1.4fr)",
 			cell: (row) => {
-				const who = row.actor.label || row.actor.id.slice(0, 8) || t.audit.actors[row.actor.type];
+				const who = row.actor.label || row.actor.id.slice(0, 8) || screens.audit.actors[row.actor.type];
 				return row.actor.id ? (
-					<Link to="/audit" search={(was) => ({ ...was, actor: row.actor.id })} className={page.name} title={t.audit.actors[row.actor.type]} data-row-link>
+					<Link to="/audit" search={(was) => ({ ...was, actor: row.actor.id })} className={page.name} title={screens.audit.actors[row.actor.type]} data-row-link>
 						{who}
 					</Link>
 				) : (
-					<span title={t.audit.actors[row.actor.type]}>{who}</span>
+					<span title={screens.audit.actors[row.actor.type]}>{who}</span>
 				);
 			},
 		},
 		{
-			title: t.audit.what,
+			title: screens.audit.what,
 			width: "minmax(140px, 1.2fr)",
 			cell: (row) => (
 				<>
@@ -49,7 +51,7 @@ export function Audit() {
 			),
 		},
 		{
-			title: t.audit.on,
+			title: screens.audit.on,
 			width: "96px",
 			cell: (row) =>
 				row.resource_id && (
@@ -59,19 +61,19 @@ export function Audit() {
 				),
 		},
 		{ title: t.ui.tenant, width: "minmax(100px, 1fr)", cell: (row) => (row.tenant_id ? <TenantName id={row.tenant_id} /> : <span className="quiet">–</span>) },
-		{ title: t.audit.outcome, width: "72px", cell: (row) => <span className={row.status >= 400 ? page.bad : "quiet"}>{row.status}</span> },
-		{ title: t.audit.from, width: "120px", cell: (row) => <span className="quiet">{row.ip || "–"}</span> },
+		{ title: screens.audit.outcome, width: "72px", cell: (row) => <span className={row.status >= 400 ? page.bad : "quiet"}>{row.status}</span> },
+		{ title: screens.audit.from, width: "120px", cell: (row) => <span className="quiet">{row.ip || "–"}</span> },
 	];
 	return (
 		<ListScreen
-			title={t.audit.title}
-			lead={t.audit.lead}
+			title={screens.audit.title}
+			lead={screens.audit.lead}
 			list={list}
 			columns={columns}
 			keyOf={(row) => row.id}
 			filtered={Object.values(filters).some(Boolean)}
 			onClear={() => void navigate({ search: { environment: search.environment } })}
-			empty={{ title: t.audit.emptyTitle, text: t.audit.empty, next: null }}
+			empty={{ title: screens.audit.emptyTitle, text: screens.audit.empty, next: null }}
 			actions={
 				<Button size="xs" variant="default" loading={list.isRefetching} onClick={() => void queries.resetQueries({ queryKey: auditQuery(filters).queryKey })}>
 					{t.ui.refresh}
@@ -81,6 +83,7 @@ export function Audit() {
 				<FilterBar
 					tokens={tokenNames.flatMap((name) => (filters[name] && (name !== "action" || !actions.some((action) => action === filters.action)) ? [{ name, value: filters[name] }] : []))}
 					names={tokenNames}
+					example="actor"
 					parse={(name, value) => {
 						const checked = tokenNames.some((known) => known === name) && auditSearch({ [name]: value })[name as "action"];
 						return checked ? { name, value: checked } : undefined;
@@ -88,9 +91,9 @@ export function Audit() {
 					onAdd={(token) => set({ [token.name]: token.value })}
 					onRemove={(token) => set({ [token.name]: undefined })}
 				>
-					<Choice label={t.audit.what} value={actions.find((action) => action === filters.action)} values={actions} texts={Object.fromEntries(actions.map((action) => [action, action]))} onChange={(action) => set({ action })} />
+					<Choice label={screens.audit.what} value={actions.find((action) => action === filters.action)} values={actions} texts={Object.fromEntries(actions.map((action) => [action, action]))} onChange={(action) => set({ action })} />
 					<label className={`quiet ${page.option}`}>
-						<input type="checkbox" checked={Boolean(filters.routine)} onChange={(event) => set({ routine: event.target.checked ? "1" : undefined })} /> {t.audit.routine}
+						<input type="checkbox" checked={Boolean(filters.routine)} onChange={(event) => set({ routine: event.target.checked ? "1" : undefined })} /> {screens.audit.routine}
 					</label>
 				</FilterBar>
 			}

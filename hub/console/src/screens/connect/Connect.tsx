@@ -4,7 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useSession } from "../../app/session";
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Checklist, type Connecting } from "../../ui/connect/Checklist";
 import classes from "../../ui/connect/Connect.module.css";
 import { PeerForm } from "../../ui/connect/PeerForm";
@@ -18,7 +18,7 @@ const route = getRouteApi("/shell/connect");
 const maxPairs = 12; // that are offered; beyond them accounts are chosen from lists
 
 export function Connect() {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const session = useSession();
 	const { q = "" } = route.useSearch();
 	const tenants = useQuery(localTenantsQuery(q));
@@ -26,8 +26,8 @@ export function Connect() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{t.connect.title}</h1>
-					<p className="quiet">{t.connect.lead}</p>
+					<h1>{screens.connect.title}</h1>
+					<p className="quiet">{screens.connect.lead}</p>
 				</div>
 			</div>
 			{session.operator.role !== "admin" ? (
@@ -61,7 +61,7 @@ function useConnecting<V>(mutationFn: (wanted: V) => Promise<Integration>) {
 const nameOf = (tenant: Tenant) => `${tenant.name} (${tenant.product})`;
 
 function Local({ tenants }: { tenants: Tenant[] }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const { q } = route.useSearch();
 	const navigate = route.useNavigate();
 	const environment = useEnvironment();
@@ -78,8 +78,8 @@ function Local({ tenants }: { tenants: Tenant[] }) {
 	};
 	return (
 		<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="local">
-			<h2 id="local">{t.connect.local}</h2>
-			<p className="quiet">{t.connect.localLead}</p>
+			<h2 id="local">{screens.connect.local}</h2>
+			<p className="quiet">{screens.connect.localLead}</p>
 			{(tenants.length > 20 || q) && (
 				<form
 					onSubmit={(event) => {
@@ -88,30 +88,30 @@ function Local({ tenants }: { tenants: Tenant[] }) {
 						void navigate({ search: (was) => ({ ...was, q: String(value).trim() || undefined }), replace: true });
 					}}
 				>
-					<TextInput name="q" size="xs" type="search" maxLength={120} label={t.connect.findTenant} defaultValue={q} />
+					<TextInput name="q" size="xs" type="search" maxLength={120} label={screens.connect.findTenant} defaultValue={q} />
 				</form>
 			)}
 			{pairs.length === 0 ? (
-				<p>{t.connect.noneLocal}</p>
+				<p>{screens.connect.noneLocal}</p>
 			) : pairs.length <= maxPairs ? (
 				<fieldset className={classes.pairs}>
-					<legend className="visually-hidden">{t.connect.local}</legend>
+					<legend className="visually-hidden">{screens.connect.local}</legend>
 					{pairs.map(([first, second]) => (
 						<label key={`${first.id} ${second.id}`} className={classes.pair}>
 							<input type="radio" name="pair" checked={pair[0] === first.id && pair[1] === second.id} onChange={() => choose([first.id, second.id])} />
-							<span>{t.connect.pair(nameOf(first), nameOf(second))}</span>
-							{isConnected(first, second) && <span className="quiet">{t.connect.connected}</span>}
+							<span>{screens.connect.pair(nameOf(first), nameOf(second))}</span>
+							{isConnected(first, second) && <span className="quiet">{screens.connect.connected}</span>}
 						</label>
 					))}
 				</fieldset>
 			) : (
 				<div className={classes.lists}>
-					<Accounts label={t.connect.first} value={pair[0]} tenants={tenants} onChange={(id) => choose([id, ""])} />
-					<Accounts label={t.connect.second} value={pair[1]} tenants={tenants.filter((tenant) => a && tenant.product !== a.product)} onChange={(id) => choose([pair[0], id])} />
+					<Accounts label={screens.connect.first} value={pair[0]} tenants={tenants} onChange={(id) => choose([id, ""])} />
+					<Accounts label={screens.connect.second} value={pair[1]} tenants={tenants.filter((tenant) => a && tenant.product !== a.product)} onChange={(id) => choose([pair[0], id])} />
 				</div>
 			)}
 			<Button size="sm" disabled={!a || !b} loading={connecting.isPending} onClick={() => a && b && connecting.mutate([a, b])}>
-				{t.connect.submit}
+				{screens.connect.submit}
 			</Button>
 			{!connecting.isIdle && <Followed connecting={connecting} />}
 		</section>
@@ -119,12 +119,12 @@ function Local({ tenants }: { tenants: Tenant[] }) {
 }
 
 function Accounts(props: { label: string; value: string; tenants: Tenant[]; onChange: (id: string) => void; name?: string }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return (
 		<label className={classes.account}>
 			{props.label}
 			<select className={page.select} name={props.name} required value={props.value} onChange={(event) => props.onChange(event.target.value)}>
-				<option value="">{t.connect.choose}</option>
+				<option value="">{screens.connect.choose}</option>
 				{props.tenants.map((tenant) => (
 					<option key={tenant.id} value={tenant.id}>
 						{nameOf(tenant)}
@@ -136,16 +136,16 @@ function Accounts(props: { label: string; value: string; tenants: Tenant[]; onCh
 }
 
 function Other({ tenants }: { tenants: Tenant[] }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const environment = useEnvironment();
 	const [tenant, setTenant] = useState(tenants.length === 1 ? tenants[0]!.id : "");
 	const connecting = useConnecting((wanted: Wanted) => connect(environment, wanted));
 	return (
 		<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="other">
-			<h2 id="other">{t.connect.other}</h2>
-			<p className="quiet">{t.connect.otherLead}</p>
+			<h2 id="other">{screens.connect.other}</h2>
+			<p className="quiet">{screens.connect.otherLead}</p>
 			<PeerForm busy={connecting.isPending} onSubmit={(wanted) => connecting.mutate({ tenant_id: tenant, ...wanted })}>
-				<Accounts name="tenant" label={t.connect.tenant} value={tenant} tenants={tenants} onChange={setTenant} />
+				<Accounts name="tenant" label={screens.connect.tenant} value={tenant} tenants={tenants} onChange={setTenant} />
 			</PeerForm>
 			{!connecting.isIdle && <Followed connecting={connecting} />}
 		</section>

@@ -36,7 +36,7 @@ function Details({ delivery }: { delivery: Shown }) {
 			</Link>
 			<Copy text={id} />{" "}
 			<Link to="/journey" search={{ environment, correlation: id }}>
-				{t.journey.open}
+				{t.delivery.journey}
 			</Link>
 		</>
 	);

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { uuid } from "../../app/search";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Copy } from "../../ui/Copy";
 import { Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
 import page from "../../ui/page.module.css";
@@ -18,17 +19,17 @@ import { endpointQuery } from "./queries";
 const route = getRouteApi("/shell/endpoints/$id");
 
 export function Endpoint() {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const { id } = route.useParams();
 	const { environment } = route.useSearch();
 	const endpoint = useQuery({ ...endpointQuery(id), enabled: uuid.test(id) });
 	return (
-		<Loaded query={endpoint} what={t.endpoints.what} id={id}>
+		<Loaded query={endpoint} what={screens.endpoints.what} id={id}>
 			{(data) => (
 				<Detail
 					back={
 						<Link to="/endpoints" search={{ environment }}>
-							{t.endpoints.title}
+							{screens.endpoints.title}
 						</Link>
 					}
 					title={data.description || new URL(data.url).host}
@@ -46,25 +47,26 @@ export function Endpoint() {
 
 function EndpointFacts({ endpoint }: { endpoint: Shown }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const facts: Fact[] = [
 		[
-			t.endpoints.url,
+			screens.endpoints.url,
 			<span key="url">
 				<span className="mono">{endpoint.url}</span> <Copy text={endpoint.url} />
 			</span>,
 		],
-		[t.endpoints.types, endpoint.event_types.join(", ")],
+		[screens.endpoints.types, endpoint.event_types.join(", ")],
 		[t.ui.tenant, <TenantName key="tenant" id={endpoint.tenant_id} />],
 		[t.integrations.environment, t.app[endpoint.environment]],
-		[t.endpoints.pace, endpoint.rate_per_minute ? t.endpoints.perMinute(endpoint.rate_per_minute) : t.endpoints.noPace],
-		[t.endpoints.signatures, endpoint.standard_signature ? "X-Webhook-Signature, webhook-signature" : "X-Webhook-Signature"],
-		[t.operators.since, <Time key="created" at={endpoint.created_at} />],
+		[screens.endpoints.pace, endpoint.rate_per_minute ? screens.endpoints.perMinute(endpoint.rate_per_minute) : screens.endpoints.noPace],
+		[screens.endpoints.signatures, endpoint.standard_signature ? "X-Webhook-Signature, webhook-signature" : "X-Webhook-Signature"],
+		[screens.operators.since, <Time key="created" at={endpoint.created_at} />],
 	];
 	if (endpoint.previous_secret_until && new Date(endpoint.previous_secret_until) > new Date()) {
 		facts.push([t.integrations.previous, <Time key="previous" at={endpoint.previous_secret_until} />]);
-		facts.push([t.endpoints.switch, t.endpoints.switches[endpoint.switch ?? "now"]]);
+		facts.push([screens.endpoints.switch, screens.endpoints.switches[endpoint.switch ?? "now"]]);
 	}
-	if (endpoint.disabled_at) facts.push([t.endpoints.disabledAt, <Time key="disabled" at={endpoint.disabled_at} />]);
+	if (endpoint.disabled_at) facts.push([screens.endpoints.disabledAt, <Time key="disabled" at={endpoint.disabled_at} />]);
 	return <Facts facts={facts} />;
 }
 

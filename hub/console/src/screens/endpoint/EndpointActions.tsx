@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Actions } from "../../ui/Detail";
 import { detailOf } from "../../ui/errors";
 import { ConfirmDialog, FormDialog, Secret, Select } from "../../ui/Form";
@@ -14,6 +15,7 @@ import { countMissed, deleteEndpoint, pingEndpoint, recover, rotateSecret, setEn
 
 export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const admin = useAdmin();
 	const queries = useQueryClient();
 	const navigate = useNavigate();
@@ -23,7 +25,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 	const act = useMutation({
 		mutationFn: async (name: "ping" | "enable" | "disable") => {
 			await (name === "ping" ? pingEndpoint(endpoint.id) : setEnabled(endpoint, name === "enable"));
-			return t.endpoints.done[name];
+			return screens.endpoints.done[name];
 		},
 		onSettled: refresh,
 	});
@@ -33,7 +35,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 			{admin && (
 				<>
 					<Button size="xs" disabled={!endpoint.enabled} loading={act.isPending && act.variables === "ping"} onClick={() => act.mutate("ping")}>
-						{t.endpoints.ping}
+						{screens.endpoints.ping}
 					</Button>
 					<Button size="xs" variant="default" onClick={() => setDialog("rotate")}>
 						{t.integrations.rotate}
@@ -41,7 +43,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 				</>
 			)}
 			<Button size="xs" variant="default" onClick={() => setDialog("recover")}>
-				{t.endpoints.recover}
+				{screens.endpoints.recover}
 			</Button>
 			{admin && (
 				<>
@@ -68,14 +70,14 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 						</>
 					)}
 				>
-					<p>{t.endpoints.rotateText}</p>
+					<p>{screens.endpoints.rotateText}</p>
 					<Overlap />
-					<Select name="switch" label={t.endpoints.switch} value="now" options={[["now", t.endpoints.switches.now], ["end", t.endpoints.switches.end]]} />
+					<Select name="switch" label={screens.endpoints.switch} value="now" options={[["now", screens.endpoints.switches.now], ["end", screens.endpoints.switches.end]]} />
 				</FormDialog>
 			)}
 			{dialog === "recover" && <Recover endpoint={endpoint} onClose={onClose} />}
 			{dialog === "delete" && (
-				<ConfirmDialog title={t.ui.delete} text={t.endpoints.deleteText(new URL(endpoint.url).host)} name={new URL(endpoint.url).host} onClose={onClose} send={() => deleteEndpoint(endpoint.id)} onDone={() => navigate({ to: "/endpoints" })} />
+				<ConfirmDialog title={t.ui.delete} text={screens.endpoints.deleteText(new URL(endpoint.url).host)} name={new URL(endpoint.url).host} onClose={onClose} send={() => deleteEndpoint(endpoint.id)} onDone={() => navigate({ to: "/endpoints" })} />
 			)}
 		</Actions>
 	);
@@ -83,13 +85,13 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 
 /** Recover counts what the endpoint missed, and then sends it. */
 function Recover({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const navigate = useNavigate();
 	const [counted, setCounted] = useState<{ since: string; count: number }>();
 	return (
 		<FormDialog
-			title={t.endpoints.recover}
-			submit={counted ? t.endpoints.sendMissed(counted.count) : t.replays.count}
+			title={screens.endpoints.recover}
+			submit={counted ? screens.endpoints.sendMissed(counted.count) : screens.replays.count}
 			disabled={counted?.count === 0}
 			onClose={onClose}
 			send={async ({ text }) => {
@@ -102,9 +104,9 @@ function Recover({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => voi
 			}}
 			stay={!counted}
 		>
-			<p>{t.endpoints.recoverText}</p>
-			<TextInput name="since" type="datetime-local" required label={t.endpoints.since} onChange={() => setCounted(undefined)} />
-			{counted && <p role="status">{t.endpoints.missed(counted.count)}</p>}
+			<p>{screens.endpoints.recoverText}</p>
+			<TextInput name="since" type="datetime-local" required label={screens.endpoints.since} onChange={() => setCounted(undefined)} />
+			{counted && <p role="status">{screens.endpoints.missed(counted.count)}</p>}
 		</FormDialog>
 	);
 }

@@ -4,6 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Choice } from "../../ui/Choice";
 import { FilterBar } from "../../ui/FilterBar";
 import { FormDialog, Secret } from "../../ui/Form";
@@ -23,6 +24,7 @@ const route = getRouteApi("/shell/endpoints");
 
 export function Endpoints() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const search = route.useSearch();
 	const navigate = route.useNavigate();
 	const environment = useEnvironment();
@@ -33,9 +35,9 @@ export function Endpoints() {
 	const [creating, setCreating] = useState(false);
 	const set = (changed: EndpointsSearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
 	const columns: Column<Endpoint>[] = [
-		{ title: t.endpoints.state, width: "112px", cell: (row) => <EndpointState endpoint={row} /> },
+		{ title: screens.endpoints.state, width: "112px", cell: (row) => <EndpointState endpoint={row} /> },
 		{
-			title: t.endpoints.url,
+			title: screens.endpoints.url,
 			width: "minmax(220px, 2fr)",
 			cell: (row) => (
 				<Link to="/endpoints/$id" params={{ id: row.id }} search={{ environment: search.environment }} className={page.name} title={row.url} preload={false} data-row-link>
@@ -44,7 +46,7 @@ export function Endpoints() {
 			),
 		},
 		{ title: t.ui.tenant, width: "minmax(100px, 1fr)", cell: (row) => <TenantName id={row.tenant_id} /> },
-		{ title: t.endpoints.types, width: "minmax(100px, 1fr)", cell: (row) => <span className="quiet">{row.event_types.join(", ")}</span> },
+		{ title: screens.endpoints.types, width: "minmax(100px, 1fr)", cell: (row) => <span className="quiet">{row.event_types.join(", ")}</span> },
 		{
 			title: t.integrations.day,
 			width: "140px",
@@ -56,21 +58,21 @@ export function Endpoints() {
 	];
 	const create = admin ? (
 		<Button size="xs" onClick={() => setCreating(true)}>
-			{t.endpoints.create}
+			{screens.endpoints.create}
 		</Button>
 	) : (
 		<span className="quiet">{t.ui.adminsOnly}</span>
 	);
 	return (
 		<ListScreen
-			title={t.endpoints.title}
-			lead={t.endpoints.lead}
+			title={screens.endpoints.title}
+			lead={screens.endpoints.lead}
 			list={list}
 			columns={columns}
 			keyOf={(row) => row.id}
 			filtered={Object.values(filters).some(Boolean)}
 			onClear={() => void navigate({ search: { environment: search.environment } })}
-			empty={{ title: t.endpoints.emptyTitle, text: t.endpoints.empty, next: create }}
+			empty={{ title: screens.endpoints.emptyTitle, text: screens.endpoints.empty, next: create }}
 			actions={create}
 			filters={
 				<FilterBar
@@ -80,7 +82,7 @@ export function Endpoints() {
 					onAdd={(token) => set({ [token.name]: token.value })}
 					onRemove={(token) => set({ [token.name]: undefined })}
 				>
-					<Choice label={t.endpoints.state} value={search.state} values={states} texts={t.endpoints.states} onChange={(state) => set({ state })} />
+					<Choice label={screens.endpoints.state} value={search.state} values={states} texts={screens.endpoints.states} onChange={(state) => set({ state })} />
 				</FilterBar>
 			}
 		>
@@ -91,20 +93,21 @@ export function Endpoints() {
 
 function Create({ tenant, onClose }: { tenant?: string; onClose: () => void }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const environment = useEnvironment();
 	const queries = useQueryClient();
 	return (
 		<FormDialog
-			title={t.endpoints.create}
+			title={screens.endpoints.create}
 			onClose={onClose}
 			onDone={() => queries.invalidateQueries({ queryKey: ["endpoints"] })}
 			send={({ text, maybe }) => createEndpoint({ tenant_id: text("tenant"), environment, url: text("url"), event_types: text("types").split(/[\s,]+/), description: maybe("description") })}
 			result={({ secret }) => <Secret text={t.ui.newSecret} value={secret} label={t.integrations.secret} onClose={onClose} />}
 		>
 			<TenantSelect tenant={tenant} />
-			<TextInput name="url" type="url" required maxLength={2048} label={t.endpoints.url} description={t.endpoints.urlHelp} />
-			<TextInput name="types" required maxLength={2000} defaultValue="*" label={t.endpoints.types} description={t.endpoints.typesHelp} />
-			<TextInput name="description" maxLength={500} label={t.endpoints.description} />
+			<TextInput name="url" type="url" required maxLength={2048} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
+			<TextInput name="types" required maxLength={2000} defaultValue="*" label={screens.endpoints.types} description={screens.endpoints.typesHelp} />
+			<TextInput name="description" maxLength={500} label={screens.endpoints.description} />
 		</FormDialog>
 	);
 }

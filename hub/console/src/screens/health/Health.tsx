@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { absoluteTime, duration } from "../../ui/Time";
 import { usePreferences } from "../../app/preferences";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
@@ -13,7 +14,8 @@ const shapes = { ok: "delivered", warning: "pending", failed: "failed" };
 const order = ["failed", "warning", "ok"] as const;
 
 export function Health() {
-	const { t, language } = useLanguage();
+	const { language } = useLanguage();
+	const screens = useScreenTexts();
 	const { utc } = usePreferences();
 	const health = useQuery(healthQuery);
 	const checks = health.data?.checks ?? [];
@@ -22,11 +24,11 @@ export function Health() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{t.health.title}</h1>
-					<p className="quiet">{t.health.lead}</p>
+					<h1>{screens.health.title}</h1>
+					<p className="quiet">{screens.health.lead}</p>
 				</div>
 				<Button size="xs" variant="default" loading={health.isFetching} onClick={() => void health.refetch()}>
-					{t.health.examine}
+					{screens.health.examine}
 				</Button>
 			</div>
 			<div className="panel">
@@ -35,29 +37,29 @@ export function Health() {
 				) : !health.data ? (
 					<Failed error={health.error} onRetry={() => void health.refetch()} />
 				) : checks.length === 0 ? (
-					<Empty title={t.health.emptyTitle} next={t.health.doctor}>
-						{t.health.empty}
+					<Empty title={screens.health.emptyTitle} next={screens.health.doctor}>
+						{screens.health.empty}
 					</Empty>
 				) : (
 					<>
 						<div className={classes.head}>
 							<h2>
 								<span role="status">
-									<Status status={shapes[worst]} text={t.health.all[worst]} />
+									<Status status={shapes[worst]} text={screens.health.all[worst]} />
 								</span>
 							</h2>
 							<dl>
 								<div>
-									<dt>{t.health.version}</dt>
+									<dt>{screens.health.version}</dt>
 									<dd>{health.data.version}</dd>
 								</div>
 								<div>
-									<dt>{t.health.clock}</dt>
+									<dt>{screens.health.clock}</dt>
 									<dd>{absoluteTime(language, utc, new Date(health.data.now))}</dd>
 								</div>
 								{health.data.skew > 2000 && (
 									<div>
-										<dt>{t.health.skew}</dt>
+										<dt>{screens.health.skew}</dt>
 										<dd className={page.bad}>{duration(language, health.data.skew)}</dd>
 									</div>
 								)}
@@ -67,8 +69,8 @@ export function Health() {
 							{checks.map((check, index) => (
 								// biome-ignore lint/suspicious/noArrayIndexKey: several checks have the same name
 								<li key={index}>
-									<strong>{t.health.checks[check.check] ?? check.check}</strong>
-									<Status status={shapes[check.status]} text={t.health.statuses[check.status]} />
+									<strong>{screens.health.checks[check.check] ?? check.check}</strong>
+									<Status status={shapes[check.status]} text={screens.health.statuses[check.status]} />
 									<div>
 										{check.detail}
 										{check.advice && <div className="quiet">→ {check.advice}</div>}
@@ -79,7 +81,7 @@ export function Health() {
 					</>
 				)}
 			</div>
-			<p className={`quiet ${classes.note}`}>{t.health.doctor}</p>
+			<p className={`quiet ${classes.note}`}>{screens.health.doctor}</p>
 		</div>
 	);
 }

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
@@ -25,9 +26,9 @@ export function Integrations() {
 	const receivers = useQuery(receiversQuery);
 	const set = (changed: IntegrationsSearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
 	const connect = (
-		<Link to="/connect" search={{ environment: search.environment }}>
+		<Button size="xs" renderRoot={(props) => <Link to="/connect" search={{ environment: search.environment }} {...props} />}>
 			{t.integrations.connect}
-		</Link>
+		</Button>
 	);
 	const shared = useIntegrationColumns();
 	const columns: Column<Integration>[] = [

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Copy } from "../../ui/Copy";
 import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
@@ -16,6 +17,7 @@ const route = getRouteApi("/shell/journey");
 /** Journey shows everything with one correlation id, across products, in the order of time. */
 export function Journey() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const { correlation = "" } = route.useSearch();
 	const navigate = route.useNavigate();
 	const environment = useEnvironment();
@@ -24,12 +26,12 @@ export function Journey() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{t.journey.title}</h1>
-					<p className="quiet">{t.journey.lead}</p>
+					<h1>{screens.journey.title}</h1>
+					<p className="quiet">{screens.journey.lead}</p>
 				</div>
 				{journey.data && (
 					<span role="status" className="quiet">
-						{t.journey.events(journey.data.steps.length, journey.data.deliveries)}
+						{screens.journey.events(journey.data.steps.length, journey.data.deliveries)}
 					</span>
 				)}
 			</div>
@@ -42,24 +44,24 @@ export function Journey() {
 					void navigate({ search: (was) => ({ ...was, correlation: text || undefined }) });
 				}}
 			>
-				<input name="correlation" className={page.select} defaultValue={correlation} maxLength={200} aria-label={t.journey.field} placeholder={t.journey.field} autoComplete="off" spellCheck={false} />
+				<input name="correlation" className={page.select} defaultValue={correlation} maxLength={200} aria-label={screens.journey.field} placeholder={screens.journey.field} autoComplete="off" spellCheck={false} />
 				<Button type="submit" size="xs">
-					{t.journey.show}
+					{screens.journey.show}
 				</Button>
-				{correlation && <Copy text={correlation} label={t.journey.field} />}
+				{correlation && <Copy text={correlation} label={screens.journey.field} />}
 			</form>
 			<div className={`panel ${page.section}`}>
 				{!correlation ? (
-					<Empty title={t.journey.startTitle} next={<Link to="/deliveries" search={(was) => ({ environment: was.environment })}>{t.nav.deliveries}</Link>}>
-						{t.journey.start}
+					<Empty title={screens.journey.startTitle} next={<Link to="/deliveries" search={(was) => ({ environment: was.environment })}>{t.nav.deliveries}</Link>}>
+						{screens.journey.start}
 					</Empty>
 				) : journey.isPending ? (
 					<Loading rows={10} />
 				) : !journey.data ? (
 					<Failed error={journey.error} onRetry={() => void journey.refetch()} />
 				) : journey.data.steps.length === 0 ? (
-					<Empty title={t.journey.emptyTitle} next={<Link to="/deliveries" search={(was) => ({ environment: was.environment })}>{t.nav.deliveries}</Link>}>
-						{t.journey.empty}
+					<Empty title={screens.journey.emptyTitle} next={<Link to="/deliveries" search={(was) => ({ environment: was.environment })}>{t.nav.deliveries}</Link>}>
+						{screens.journey.empty}
 					</Empty>
 				) : (
 					<Steps journey={journey.data} correlation={correlation} />
@@ -70,24 +72,25 @@ export function Journey() {
 }
 
 function Steps({ journey, correlation }: { journey: Shown; correlation: string }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return (
 		<>
-			{journey.partial && <p className="quiet">{t.journey.partial}</p>}
+			{journey.partial && <p className="quiet">{screens.journey.partial}</p>}
 			<ol className={classes.steps}>
 				{journey.steps.map((step, index) => (
 					<StepRow key={`${step.inbound} ${step.id} ${step.tenantID} ${step.deliveries[0]?.id}`} step={step} before={journey.steps[index - 1]} />
 				))}
 			</ol>
 			<Link to="/deliveries" search={(was) => ({ environment: was.environment, correlation })}>
-				{t.journey.deliveries}
+				{screens.journey.deliveries}
 			</Link>
 		</>
 	);
 }
 
 function StepRow({ step, before }: { step: Step; before?: Step }) {
-	const { t, language } = useLanguage();
+	const { language } = useLanguage();
+	const screens = useScreenTexts();
 	const wait = before ? Date.parse(step.at) - Date.parse(before.at) : 0;
 	return (
 		<li className={classes.step} data-inbound={step.inbound || undefined}>
@@ -95,10 +98,10 @@ function StepRow({ step, before }: { step: Step; before?: Step }) {
 				<strong>{step.type}</strong>
 				<span className={classes.product}>{step.product}</span>
 				<span className="quiet">
-					{step.tenant} · {step.inbound ? t.journey.received : t.journey.accepted}
+					{step.tenant} · {step.inbound ? screens.journey.received : screens.journey.accepted}
 				</span>
 				<span className={classes.time}>
-					{before && <span className="quiet">{t.journey.later(duration(language, Math.max(0, wait)))} · </span>}
+					{before && <span className="quiet">{screens.journey.later(duration(language, Math.max(0, wait)))} · </span>}
 					<Time at={step.at} />
 				</span>
 			</div>
@@ -107,15 +110,15 @@ function StepRow({ step, before }: { step: Step; before?: Step }) {
 					<li key={row.id}>
 						<Status status={row.status} />
 						<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })}>
-							{row.receiver ? (step.inbound ? t.journey.from(row.receiver) : t.journey.to(row.receiver)) : row.id}
+							{row.receiver ? (step.inbound ? screens.journey.from(row.receiver) : screens.journey.to(row.receiver)) : row.id}
 						</Link>
 						<span className="quiet">
-							{t.journey.attempts(row.attempt_count)}
+							{screens.journey.attempts(row.attempt_count)}
 							{row.status_code !== null && ` · ${row.status_code}`}
 							{row.reason && ` · ${row.reason}`}
 						</span>
 						{row.finished_at && (
-							<span className={`quiet ${classes.time}`}>{t.journey.later(duration(language, Math.max(0, Date.parse(row.finished_at) - Date.parse(step.at))))}</span>
+							<span className={`quiet ${classes.time}`}>{screens.journey.later(duration(language, Math.max(0, Date.parse(row.finished_at) - Date.parse(step.at))))}</span>
 						)}
 					</li>
 				))}

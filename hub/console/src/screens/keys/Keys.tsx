@@ -4,6 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { FilterBar } from "../../ui/FilterBar";
 import { KeyDialog } from "../../ui/keys/KeyDialog";
 import { type KeyAct, KeyName, useKeyColumns } from "../../ui/keys/keyColumns";
@@ -20,6 +21,7 @@ const route = getRouteApi("/shell/keys");
 
 export function Keys() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const search = route.useSearch();
 	const navigate = route.useNavigate();
 	const environment = useEnvironment();
@@ -29,34 +31,34 @@ export function Keys() {
 	const [act, setAct] = useState<KeyAct<Key>>();
 	const columns = useKeyColumns<Key>({
 		name: (row) => (
-			<Link to="/audit" search={{ environment: search.environment, id: row.id, tenant: row.tenant_id }} className={page.name} title={t.keys.history} data-row-link>
+			<Link to="/audit" search={{ environment: search.environment, id: row.id, tenant: row.tenant_id }} className={page.name} title={screens.keys.history} data-row-link>
 				<KeyName row={row} />
 			</Link>
 		),
 		between: [
 			{ title: t.ui.tenant, width: "minmax(100px, 1fr)", cell: (row) => <TenantName id={row.tenant_id} /> },
-			{ title: t.keys.use, width: "172px", cell: (row) => <Use row={row} /> },
+			{ title: screens.keys.use, width: "172px", cell: (row) => <Use row={row} /> },
 		],
 		canChange: admin,
 		onAct: setAct,
 	});
 	const create = admin ? (
 		<Button size="xs" onClick={() => setAct({ name: "create" })}>
-			{t.keys.create}
+			{screens.keys.create}
 		</Button>
 	) : (
 		<span className="quiet">{t.ui.adminsOnly}</span>
 	);
 	return (
 		<ListScreen
-			title={t.keys.title}
-			lead={t.keys.lead}
+			title={screens.keys.title}
+			lead={screens.keys.lead}
 			list={list}
 			columns={columns}
 			keyOf={(row) => row.id}
 			filtered={Object.values(filters).some(Boolean)}
 			onClear={() => void navigate({ search: { environment: search.environment } })}
-			empty={{ title: t.keys.emptyTitle, text: t.keys.empty, next: create }}
+			empty={{ title: screens.keys.emptyTitle, text: screens.keys.empty, next: create }}
 			actions={create}
 			filters={
 				<FilterBar
@@ -75,21 +77,21 @@ export function Keys() {
 
 /** Use shows what a key used of its rate, as a bar and in words. */
 function Use({ row }: { row: Key }) {
-	const { t } = useLanguage();
-	if (row.rate === "0") return <span className="quiet">{t.keys.unlimited}</span>;
+	const screens = useScreenTexts();
+	if (row.rate === "0") return <span className="quiet">{screens.keys.unlimited}</span>;
 	const [limit = "", period = ""] = row.rate.split("-");
-	const text = `${row.used ?? "–"} / ${limit} ${t.keys.periods[period] ?? period}`;
+	const text = `${row.used ?? "–"} / ${limit} ${screens.keys.periods[period] ?? period}`;
 	if (row.used === null) return <span className="quiet">{text}</span>;
 	return (
 		<span className={classes.use}>
-			<meter min={0} max={Number(limit)} value={row.used} aria-label={t.keys.use} />
+			<meter min={0} max={Number(limit)} value={row.used} aria-label={screens.keys.use} />
 			<span>{text}</span>
 		</span>
 	);
 }
 
 function Acting({ act, tenant, onClose }: { act: KeyAct<Key>; tenant?: string; onClose: () => void }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const environment = useEnvironment();
 	const queries = useQueryClient();
 	return (
@@ -101,7 +103,7 @@ function Acting({ act, tenant, onClose }: { act: KeyAct<Key>; tenant?: string; o
 			rotate={rotateKey}
 			revoke={revokeKey}
 			before={<TenantSelect tenant={tenant} />}
-			more={<TextInput name="rate" maxLength={20} pattern="0|[1-9]\d*-[SMHD]" label={t.keys.rate} description={t.keys.rateHelp} />}
+			more={<TextInput name="rate" maxLength={20} pattern="0|[1-9]\d*-[SMHD]" label={screens.keys.rate} description={screens.keys.rateHelp} />}
 		/>
 	);
 }

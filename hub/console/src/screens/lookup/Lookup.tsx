@@ -1,25 +1,38 @@
 import { Button } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type FormEvent, type ReactNode, useState } from "react";
 import { ApiError } from "../../api/client";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
+import { detailOf } from "../../ui/errors";
 import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { Time } from "../../ui/Time";
 import { tenantQuery } from "../../ui/TenantName";
 import classes from "./Lookup.module.css";
-import { type Found, lastKey, lookUp } from "./queries";
+import { type Found, lastKey, lookUp, personOf } from "./queries";
 
-/** Lookup finds people and deliveries by a phone number, which is nowhere in the address. */
+/** Lookup finds people and deliveries by a phone number, an e-mail address or the end of a CPF, which are nowhere in the address. */
 export function Lookup() {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const queries = useQueryClient();
 	const last = useQuery<Found | null>({ queryKey: lastKey, queryFn: () => null, staleTime: Number.POSITIVE_INFINITY, gcTime: 10 * 60_000 });
 	const lookup = useMutation({ mutationFn: lookUp, gcTime: 0, onSuccess: (found) => queries.setQueryData(lastKey, found) });
-	const invalid = lookup.error instanceof ApiError && lookup.error.status === 422;
+	const [unknown, setUnknown] = useState(false);
+	const refused = lookup.error instanceof ApiError && lookup.error.status === 422 ? lookup.error : undefined;
+	const invalid = unknown || refused !== undefined;
+	const send = (event: FormEvent<HTMLFormElement>) => {
+		event.preventDefault();
+		const text = String(new FormData(event.currentTarget).get("person")).trim();
+		const person = personOf(text);
+		setUnknown(!person);
+		if (person) lookup.mutate(person);
+		else lookup.reset();
+	};
 	const forget = () => {
+		setUnknown(false);
 		lookup.reset();
 		queries.setQueryData(lastKey, null);
 	};
@@ -27,37 +40,30 @@ export function Lookup() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{t.lookup.title}</h1>
-					<p className="quiet">{t.lookup.lead}</p>
+					<h1>{screens.lookup.title}</h1>
+					<p className="quiet">{screens.lookup.lead}</p>
 				</div>
 			</div>
-			<form
-				className={`panel ${page.section} ${classes.form}`}
-				onSubmit={(event) => {
-					event.preventDefault();
-					const input = event.currentTarget.elements.namedItem("number") as HTMLInputElement;
-					if (input.value.trim()) lookup.mutate(input.value.trim());
-				}}
-			>
-				<label htmlFor="number">{t.lookup.phone}</label>
+			<form className={`panel ${page.section} ${classes.form}`} onSubmit={send}>
+				<label htmlFor="person">{screens.lookup.query}</label>
 				<div className={classes.line}>
-					<input id="number" name="number" type="tel" className={page.select} maxLength={40} required autoComplete="off" aria-describedby="number-help" aria-invalid={invalid} />
+					<input id="person" name="person" className={page.select} maxLength={254} required autoComplete="off" spellCheck={false} autoCapitalize="none" aria-describedby="person-help" aria-invalid={invalid} />
 					<Button type="submit" size="xs" loading={lookup.isPending}>
-						{t.lookup.submit}
+						{screens.lookup.submit}
 					</Button>
 					{last.data && (
 						<Button type="reset" size="xs" variant="default" onClick={forget}>
-							{t.lookup.forget}
+							{screens.lookup.forget}
 						</Button>
 					)}
 				</div>
-				<p id="number-help" className="quiet">
-					{t.lookup.phoneHelp}
+				<p id="person-help" className="quiet">
+					{screens.lookup.queryHelp}
 				</p>
-				<p className="quiet">{t.lookup.recorded}</p>
+				<p className="quiet">{screens.lookup.recorded}</p>
 				{invalid && (
 					<p role="alert" className={page.bad}>
-						{lookup.error instanceof ApiError && (lookup.error.problem?.detail ?? lookup.error.message)}
+						{refused ? detailOf(refused) : screens.lookup.unknown}
 					</p>
 				)}
 			</form>
@@ -73,8 +79,8 @@ export function Lookup() {
 				<Result found={last.data} />
 			) : (
 				<div className="panel">
-					<Empty title={t.lookup.startTitle} next={null}>
-						{t.lookup.start}
+					<Empty title={screens.lookup.startTitle} next={null}>
+						{screens.lookup.start}
 					</Empty>
 				</div>
 			)}
@@ -82,42 +88,43 @@ export function Lookup() {
 	);
 }
 
-// masked hides all but the last digits of a number.
-const masked = (number: string) => number.replace(/\d(?=\d{4})/g, "*");
+/** shown hides most of what was looked up: all but the last digits of a number, the name before an @ but its first letter. */
+const shown = ({ phone, email, cpf }: Found) => cpf || phone.replace(/\d(?=\d{4})/g, "*") || email.replace(/^(.)[^@]*/, "$1***");
 
 function Result({ found }: { found: Found }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return (
 		<>
 			<div role="status">
-				<h2>{t.lookup.found(masked(found.phone))}</h2>
+				<h2>{screens.lookup.found(shown(found))}</h2>
 			</div>
 			<section className={`panel ${page.section}`} aria-labelledby="people">
-				<h2 id="people">{t.lookup.people}</h2>
-				{found.matches.length === 0 ? <p className="quiet">{t.lookup.none}</p> : <People found={found} />}
+				<h2 id="people">{screens.lookup.people}</h2>
+				{found.matches.length === 0 ? <p className="quiet">{screens.lookup.none}</p> : <People found={found} />}
+				{found.truncated && <p className="quiet">{screens.lookup.truncated}</p>}
 			</section>
 			{found.deliveries.length > 0 && (
 				<section className={`panel ${page.section}`} aria-labelledby="things">
-					<h2 id="things">{t.lookup.events}</h2>
+					<h2 id="things">{screens.lookup.events}</h2>
 					<Events found={found} />
 				</section>
 			)}
 			<section className={`panel ${page.section}`} aria-labelledby="touched">
-				<h2 id="touched">{t.lookup.deliveries}</h2>
-				{found.deliveries.length === 0 ? <p className="quiet">{t.lookup.noDeliveries}</p> : <Deliveries found={found} />}
-				<p className="quiet">{t.lookup.bounded}</p>
+				<h2 id="touched">{screens.lookup.deliveries}</h2>
+				{found.deliveries.length === 0 ? <p className="quiet">{screens.lookup.noDeliveries}</p> : <Deliveries found={found} />}
+				<p className="quiet">{screens.lookup.bounded}</p>
 			</section>
 		</>
 	);
 }
 
 function People({ found }: { found: Found }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return (
-		<Table label={t.lookup.people} titles={[t.lookup.kind, t.lookup.name, t.lookup.product, t.lookup.tenant, t.lookup.open]}>
+		<Table label={screens.lookup.people} titles={[screens.lookup.kind, screens.lookup.name, screens.lookup.product, screens.lookup.tenant, screens.lookup.open]}>
 			{found.matches.map((match) => (
 				<tr key={`${match.product} ${match.tenant_id} ${match.kind} ${match.id}`}>
-					<td>{t.lookup.kinds[match.kind] ?? match.kind}</td>
+					<td>{screens.lookup.kinds[match.kind] ?? match.kind}</td>
 					<td>{shortened(match.name)}</td>
 					<td>{match.product}</td>
 					<td>
@@ -126,7 +133,7 @@ function People({ found }: { found: Found }) {
 					<td>
 						{match.url && (
 							<a href={match.url} rel="noreferrer">
-								{t.lookup.open}
+								{screens.lookup.open}
 							</a>
 						)}
 					</td>
@@ -145,7 +152,7 @@ const shortened = (name: string) =>
 
 /** Events groups the deliveries by what happened: appointments, tickets and the rest. */
 function Events({ found }: { found: Found }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const groups = new Map<string, { type: string; product: string; at: string; count: number }>();
 	for (const delivery of found.deliveries) {
 		const key = `${delivery.product} ${delivery.event_type}`;
@@ -154,7 +161,7 @@ function Events({ found }: { found: Found }) {
 		groups.set(key, group);
 	}
 	return (
-		<Table label={t.lookup.events} titles={[t.lookup.event, t.lookup.product, t.lookup.count, t.lookup.last]}>
+		<Table label={screens.lookup.events} titles={[screens.lookup.event, screens.lookup.product, screens.lookup.count, screens.lookup.last]}>
 			{[...groups.values()].map((group) => (
 				<tr key={`${group.product} ${group.type}`}>
 					<td>{group.type}</td>
@@ -171,8 +178,9 @@ function Events({ found }: { found: Found }) {
 
 function Deliveries({ found }: { found: Found }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return (
-		<Table label={t.lookup.deliveries} titles={[t.deliveries.status, t.deliveries.event, t.deliveries.product, t.deliveries.tenant, t.deliveries.attempts, t.deliveries.time]}>
+		<Table label={screens.lookup.deliveries} titles={[t.deliveries.status, t.deliveries.event, t.deliveries.product, t.deliveries.tenant, t.deliveries.attempts, t.deliveries.time]}>
 			{found.deliveries.map((delivery) => (
 				<tr key={delivery.id}>
 					<td>

@@ -2,7 +2,7 @@ import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { client, read } from "../../api/client";
 import type { paths } from "../../api/schema";
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Dialog } from "../../ui/Dialog";
 import { FilterBar } from "../../ui/FilterBar";
 import { ListScreen } from "../../ui/ListScreen";
@@ -26,7 +26,7 @@ const mailQuery = (to?: string) =>
 	});
 
 export function Mail() {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const search = route.useSearch();
 	const navigate = route.useNavigate();
 	const list = useInfiniteQuery(mailQuery(search.to));
@@ -35,7 +35,7 @@ export function Mail() {
 	const set = (changed: { to?: string; letter?: string }) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
 	const columns: Column<Email>[] = [
 		{
-			title: t.mail.subject,
+			title: screens.mail.subject,
 			width: "minmax(200px, 2fr)",
 			cell: (row) => (
 				<button type="button" className={page.name} data-row-link onClick={() => set({ letter: row.id })}>
@@ -43,19 +43,19 @@ export function Mail() {
 				</button>
 			),
 		},
-		{ title: t.mail.to, width: "minmax(160px, 1.2fr)", cell: (row) => row.to },
-		{ title: t.mail.sent, width: "104px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
+		{ title: screens.mail.to, width: "minmax(160px, 1.2fr)", cell: (row) => row.to },
+		{ title: screens.mail.sent, width: "104px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 	];
 	return (
 		<ListScreen
-			title={t.mail.title}
-			lead={t.mail.lead}
+			title={screens.mail.title}
+			lead={screens.mail.lead}
 			list={list}
 			columns={columns}
 			keyOf={(row) => row.id}
 			filtered={search.to !== undefined}
 			onClear={() => set({ to: undefined })}
-			empty={{ title: t.mail.emptyTitle, text: t.mail.empty, next: null }}
+			empty={{ title: screens.mail.emptyTitle, text: screens.mail.empty, next: null }}
 			filters={
 				<FilterBar
 					tokens={search.to ? [{ name: "to", value: search.to }] : []}
@@ -69,7 +69,7 @@ export function Mail() {
 			{shown && (
 				<Dialog title={shown.subject} onClose={() => set({ letter: undefined })} size="xl">
 					<p className={`quiet ${classes.to}`}>
-						{t.mail.to}: {shown.to}
+						{screens.mail.to}: {shown.to}
 					</p>
 					{shown.html ? (
 						<iframe className={classes.email} sandbox="allow-same-origin" title={shown.subject} srcDoc={withoutStyles(shown.html)} onLoad={(event) => restoreStyles(event.currentTarget)} />

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import page from "../../ui/page.module.css";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { receiversQuery } from "../integrations/queries";
@@ -17,6 +18,7 @@ const states = ["good", "some", "bad", "idle"] as const;
 /** ConnectionMap shows accounts and their connections, as a diagram and as a table. */
 export function ConnectionMap() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const { environment } = route.useSearch();
 	const connections = useQuery(connectionsQuery(useEnvironment()));
 	const receivers = useQuery(receiversQuery);
@@ -26,10 +28,10 @@ export function ConnectionMap() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{t.map.title}</h1>
-					<p className="quiet">{t.map.lead}</p>
+					<h1>{screens.map.title}</h1>
+					<p className="quiet">{screens.map.lead}</p>
 				</div>
-				{connections.data?.more && <span className="quiet">{t.map.partial}</span>}
+				{connections.data?.more && <span className="quiet">{screens.map.partial}</span>}
 			</div>
 			{connections.isPending || receivers.isPending ? (
 				<div className="panel">
@@ -48,14 +50,14 @@ export function ConnectionMap() {
 			) : graph.edges.length === 0 ? (
 				<div className="panel">
 					<Empty
-						title={t.map.emptyTitle}
+						title={screens.map.emptyTitle}
 						next={
 							<Link to="/connect" search={{ environment }}>
 								{t.integrations.connect}
 							</Link>
 						}
 					>
-						{t.map.empty}
+						{screens.map.empty}
 					</Empty>
 				</div>
 			) : (
@@ -69,25 +71,25 @@ export function ConnectionMap() {
 }
 
 function Diagram({ graph }: { graph: Graph }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const drawing = useMemo(() => layout(graph), [graph]);
 	const drawn = graph.accounts.filter(({ id }) => drawing.places.has(id));
 	return (
-		<section className={`panel ${page.section}`} aria-label={t.map.title}>
+		<section className={`panel ${page.section}`} aria-label={screens.map.title}>
 			<div className={classes.legend}>
 				{states.map((state) => (
 					<span key={state}>
 						<svg viewBox="0 0 24 8" width="24" height="8" aria-hidden>
 							<path className={classes.edge} data-state={state} d="M0 4H24" />
 						</svg>
-						{t.map.legend[state]}
+						{screens.map.legend[state]}
 					</span>
 				))}
-				{graph.edges.length > maxDrawn && <span className="quiet">{t.map.more(maxDrawn, graph.edges.length)}</span>}
+				{graph.edges.length > maxDrawn && <span className="quiet">{screens.map.more(maxDrawn, graph.edges.length)}</span>}
 			</div>
 			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
-			<div className={classes.scroll} tabIndex={0} role="group" aria-label={t.map.diagram(drawn.length, drawing.edges.length)}>
-				<svg width={drawing.width + 2} height={drawing.height} viewBox={`-1 0 ${drawing.width + 2} ${drawing.height}`} role="img" aria-label={t.map.diagram(drawn.length, drawing.edges.length)}>
+			<div className={classes.scroll} tabIndex={0} role="group" aria-label={screens.map.diagram(drawn.length, drawing.edges.length)}>
+				<svg width={drawing.width + 2} height={drawing.height} viewBox={`-1 0 ${drawing.width + 2} ${drawing.height}`} role="img" aria-label={screens.map.diagram(drawn.length, drawing.edges.length)}>
 					<Nodes drawing={drawing} accounts={drawn} />
 				</svg>
 			</div>
@@ -97,6 +99,7 @@ function Diagram({ graph }: { graph: Graph }) {
 
 function Nodes({ drawing, accounts }: { drawing: Drawing; accounts: Graph["accounts"] }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return (
 		<>
 			{drawing.columns.map(({ product, x }) => (
@@ -115,7 +118,7 @@ function Nodes({ drawing, accounts }: { drawing: Drawing; accounts: Graph["accou
 					<g key={account.id} transform={`translate(${x} ${y})`}>
 						<rect className={classes.account} data-external={account.external || undefined} width={box.width} height={box.height} rx={8} />
 						<text className={classes.name} x={12} y={box.height / 2 + 4}>
-							{short(account.external ? `${account.name} · ${t.map.external}` : account.name)}
+							{short(account.external ? `${account.name} · ${screens.map.external}` : account.name)}
 						</text>
 					</g>
 				);
@@ -129,23 +132,24 @@ const short = (name: string) => (name.length > maxName ? `${name.slice(0, maxNam
 
 function Table({ graph }: { graph: Graph }) {
 	const { t, language } = useLanguage();
+	const screens = useScreenTexts();
 	const { environment } = route.useSearch();
 	const number = new Intl.NumberFormat(language);
 	const names = new Map(graph.accounts.map((account) => [account.id, account]));
 	return (
 		<section className={`panel ${page.section}`} aria-labelledby="connections">
-			<h2 id="connections">{t.map.table}</h2>
+			<h2 id="connections">{screens.map.table}</h2>
 			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
 			<div className={page.scroll} tabIndex={0} role="group" aria-labelledby="connections">
 				<table className={`${page.table} ${classes.table}`}>
 					<thead>
 						<tr>
-							<th>{t.map.from}</th>
-							<th>{t.map.to}</th>
+							<th>{screens.map.from}</th>
+							<th>{screens.map.to}</th>
 							<th>{t.integrations.status}</th>
-							<th className={page.number}>{t.map.attempts}</th>
-							<th className={page.number}>{t.map.errors}</th>
-							<th>{t.map.state}</th>
+							<th className={page.number}>{screens.map.attempts}</th>
+							<th className={page.number}>{screens.map.errors}</th>
+							<th>{screens.map.state}</th>
 						</tr>
 					</thead>
 					<tbody>
@@ -159,13 +163,13 @@ function Table({ graph }: { graph: Graph }) {
 										</Link>{" "}
 										<span className="quiet">· {edge.integration.own_product}</span>
 									</td>
-									<td>{to.external ? `${to.name} · ${t.map.external}` : `${to.name} · ${to.product}`}</td>
+									<td>{to.external ? `${to.name} · ${screens.map.external}` : `${to.name} · ${to.product}`}</td>
 									<td>
 										<State integration={edge.integration} />
 									</td>
 									<td className={page.number}>{number.format(edge.attempts)}</td>
 									<td className={page.number}>{number.format(edge.errors)}</td>
-									<td>{t.map.legend[edge.state]}</td>
+									<td>{screens.map.legend[edge.state]}</td>
 								</tr>
 							);
 						})}

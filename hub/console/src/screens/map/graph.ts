@@ -38,7 +38,7 @@ export function graphOf(integrations: Integration[], receivers: Map<string, Rece
 }
 
 export const maxDrawn = 40;
-export const box = { width: 190, height: 38, gap: 12, head: 30, column: 300 };
+export const box = { width: 190, height: 38, gap: 12, head: 30, column: 256 };
 
 export type Drawing = { width: number; height: number; columns: { product: string; x: number }[]; places: Map<string, { x: number; y: number }>; edges: Edge[] };
 

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Check, ConfirmDialog, FormDialog, Select, type Values } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
 import page from "../../ui/page.module.css";
@@ -17,33 +18,34 @@ type OpenDialog = { name: "create" | "change" | "delete"; operator?: Operator };
 
 export function Operators() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const { environment } = route.useSearch();
 	const admin = useAdmin();
 	const queries = useQueryClient();
 	const list = useInfiniteQuery(operatorsQuery);
 	const [act, setAct] = useState<OpenDialog>();
 	const columns: Column<Operator>[] = [
-		{ title: t.keys.state, width: "112px", cell: (row) => <Status status={row.disabled ? "parked" : "delivered"} text={row.disabled ? t.operators.disabled : t.operators.enabled} /> },
+		{ title: screens.keys.state, width: "112px", cell: (row) => <Status status={row.disabled ? "parked" : "delivered"} text={row.disabled ? screens.operators.disabled : screens.operators.enabled} /> },
 		{
 			title: t.ui.name,
 			width: "minmax(140px, 1fr)",
 			cell: (row) => (
-				<Link to="/audit" search={{ environment, actor: row.id }} className={page.name} title={t.operators.history} data-row-link>
+				<Link to="/audit" search={{ environment, actor: row.id }} className={page.name} title={screens.operators.history} data-row-link>
 					{row.name}
 				</Link>
 			),
 		},
 		{ title: t.login.email, width: "minmax(180px, 1.4fr)", cell: (row) => row.email },
-		{ title: t.operators.role, width: "minmax(110px, 0.7fr)", cell: (row) => t.app.roles[row.role] },
-		{ title: t.operators.since, width: "104px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
+		{ title: screens.operators.role, width: "minmax(110px, 0.7fr)", cell: (row) => t.app.roles[row.role] },
+		{ title: screens.operators.since, width: "104px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 		{
-			title: t.keys.actions,
+			title: screens.keys.actions,
 			width: "160px",
 			cell: (row) =>
 				admin && (
 					<>
 						<Button size="compact-xs" variant="default" onClick={() => setAct({ name: "change", operator: row })}>
-							{t.operators.change}
+							{screens.operators.change}
 						</Button>{" "}
 						<Button size="compact-xs" variant="default" className={page.bad} onClick={() => setAct({ name: "delete", operator: row })}>
 							{t.ui.delete}
@@ -56,31 +58,31 @@ export function Operators() {
 	const onDone = () => queries.invalidateQueries({ queryKey: ["operators"] });
 	const create = admin ? (
 		<Button size="xs" onClick={() => setAct({ name: "create" })}>
-			{t.operators.create}
+			{screens.operators.create}
 		</Button>
 	) : (
 		<span className="quiet">{t.ui.adminsOnly}</span>
 	);
 	return (
-		<ListScreen title={t.operators.title} lead={t.operators.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: t.operators.emptyTitle, text: t.operators.empty, next: create }} actions={create}>
+		<ListScreen title={screens.operators.title} lead={screens.operators.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: screens.operators.emptyTitle, text: screens.operators.empty, next: create }} actions={create}>
 			{act?.name === "create" && (
-				<FormDialog title={t.operators.create} onClose={onClose} onDone={onDone} send={(values) => createOperator({ ...fieldsOf(values), password: values.raw("password") })}>
+				<FormDialog title={screens.operators.create} onClose={onClose} onDone={onDone} send={(values) => createOperator({ ...fieldsOf(values), password: values.raw("password") })}>
 					<Fields required />
 				</FormDialog>
 			)}
 			{act?.name === "change" && act.operator && (
 				<FormDialog
-					title={t.operators.change}
+					title={screens.operators.change}
 					onClose={onClose}
 					onDone={onDone}
 					send={(values) => updateOperator(act.operator?.id ?? "", { ...fieldsOf(values), password: values.raw("password") || undefined, disabled: values.checked("disabled") })}
 				>
 					<Fields operator={act.operator} />
-					<Check name="disabled" label={t.operators.disable} checked={act.operator.disabled} />
+					<Check name="disabled" label={screens.operators.disable} checked={act.operator.disabled} />
 				</FormDialog>
 			)}
 			{act?.name === "delete" && act.operator && (
-				<ConfirmDialog title={t.ui.delete} text={t.operators.deleteText(act.operator.email)} onClose={onClose} onDone={onDone} send={() => deleteOperator(act.operator?.id ?? "")} />
+				<ConfirmDialog title={t.ui.delete} text={screens.operators.deleteText(act.operator.email)} onClose={onClose} onDone={onDone} send={() => deleteOperator(act.operator?.id ?? "")} />
 			)}
 		</ListScreen>
 	);
@@ -90,20 +92,21 @@ const fieldsOf = ({ text }: Values) => ({ name: text("name"), email: text("email
 
 function Fields({ operator, required }: { operator?: Operator; required?: boolean }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return (
 		<>
 			<TextInput name="name" required maxLength={120} label={t.ui.name} defaultValue={operator?.name} />
 			<TextInput name="email" type="email" required maxLength={254} label={t.login.email} defaultValue={operator?.email} />
 			<Select
 				name="role"
-				label={t.operators.role}
+				label={screens.operators.role}
 				value={operator?.role ?? "support"}
 				options={[
-					["support", `${t.app.roles.support}: ${t.operators.support}`],
-					["admin", `${t.app.roles.admin}: ${t.operators.admin}`],
+					["support", `${t.app.roles.support}: ${screens.operators.support}`],
+					["admin", `${t.app.roles.admin}: ${screens.operators.admin}`],
 				]}
 			/>
-			<PasswordInput name="password" autoComplete="new-password" required={required} minLength={10} maxLength={200} label={t.login.password} description={required ? t.operators.password : t.operators.newPassword} />
+			<PasswordInput name="password" autoComplete="new-password" required={required} minLength={10} maxLength={200} label={t.login.password} description={required ? screens.operators.password : screens.operators.newPassword} />
 		</>
 	);
 }

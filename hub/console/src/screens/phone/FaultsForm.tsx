@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import page from "../../ui/page.module.css";
 import classes from "./Phone.module.css";
 import { Outcome } from "./Outcome";
@@ -8,7 +8,7 @@ import { setFaults } from "./queries";
 
 /** FaultsForm sets what the simulated network does wrong. */
 export function FaultsForm() {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const apply = useMutation({ mutationFn: setFaults });
 	const number = (name: string, label: string, max: number) => (
 		<label className={classes.field}>
@@ -23,7 +23,7 @@ export function FaultsForm() {
 	);
 	return (
 		<section className={`panel ${page.section}`} aria-labelledby="faults">
-			<h2 id="faults">{t.phone.faults}</h2>
+			<h2 id="faults">{screens.phone.faults}</h2>
 			<form
 				className={classes.form}
 				onSubmit={(event) => {
@@ -38,15 +38,15 @@ export function FaultsForm() {
 					});
 				}}
 			>
-				{number("latencyMs", t.phone.latency, 10_000)}
-				{number("dropPercent", t.phone.drop, 100)}
-				{number("duplicatePercent", t.phone.duplicate, 100)}
-				{choice("reorder", t.phone.reorder)}
-				{choice("lid", t.phone.lid)}
+				{number("latencyMs", screens.phone.latency, 10_000)}
+				{number("dropPercent", screens.phone.drop, 100)}
+				{number("duplicatePercent", screens.phone.duplicate, 100)}
+				{choice("reorder", screens.phone.reorder)}
+				{choice("lid", screens.phone.lid)}
 				<Button type="submit" size="xs" variant="default" loading={apply.isPending}>
-					{t.phone.apply}
+					{screens.phone.apply}
 				</Button>
-				<Outcome error={apply.error} text={apply.isSuccess ? t.phone.applied : ""} />
+				<Outcome error={apply.error} text={apply.isSuccess ? screens.phone.applied : ""} />
 			</form>
 		</section>
 	);

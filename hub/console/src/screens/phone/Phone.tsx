@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import page from "../../ui/page.module.css";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { Time } from "../../ui/Time";
@@ -16,15 +17,16 @@ const route = getRouteApi("/shell/phone");
 /** Phone is the simulated network of the messaging product: its phones and their chats. */
 export function Phone() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const phones = useQuery(phonesQuery);
 	return (
 		<div className={page.screen}>
 			<div className={page.top}>
-				<h1>{t.phone.title}</h1>
+				<h1>{screens.phone.title}</h1>
 			</div>
 			{phones.data !== null && (
 				<p className={classes.simulated} role="note">
-					{t.phone.simulated}
+					{screens.phone.simulated}
 				</p>
 			)}
 			{phones.isPending ? (
@@ -33,8 +35,8 @@ export function Phone() {
 				</div>
 			) : phones.data === null ? (
 				<div className="panel">
-					<Empty title={t.phone.offTitle} next={<a href="/docs">{t.app.reference}</a>}>
-						{t.phone.off}
+					<Empty title={screens.phone.offTitle} next={<a href="/docs">{t.app.reference}</a>}>
+						{screens.phone.off}
 					</Empty>
 				</div>
 			) : !phones.data ? (
@@ -49,7 +51,7 @@ export function Phone() {
 }
 
 function Network({ phones }: { phones: SandboxPhone[] }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const { number } = route.useSearch();
 	const navigate = route.useNavigate();
 	const chosen = phones.find((phone) => phone.number === number);
@@ -58,7 +60,7 @@ function Network({ phones }: { phones: SandboxPhone[] }) {
 		<div className={classes.network}>
 			<div className={classes.side}>
 				<section className={`panel ${page.section}`} aria-labelledby="phones">
-					<h2 id="phones">{t.phone.phones}</h2>
+					<h2 id="phones">{screens.phone.phones}</h2>
 					<ul className={classes.phones}>
 						{phones.map((phone) => (
 							<li key={phone.number}>
@@ -76,8 +78,8 @@ function Network({ phones }: { phones: SandboxPhone[] }) {
 				<Chat key={chosen.number} phone={chosen} />
 			) : (
 				<section className="panel">
-					<Empty title={phones.length === 0 ? t.phone.emptyTitle : t.phone.choose} next={null}>
-						{t.phone.empty}
+					<Empty title={phones.length === 0 ? screens.phone.emptyTitle : screens.phone.choose} next={null}>
+						{screens.phone.empty}
 					</Empty>
 				</section>
 			)}
@@ -97,7 +99,7 @@ function Field({ label, children }: { label: string; children: ReactNode }) {
 }
 
 function AddPhone({ onAdded }: { onAdded: (number: string) => void }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const queries = useQueryClient();
 	const add = useMutation({
 		mutationFn: addPhone,
@@ -115,14 +117,14 @@ function AddPhone({ onAdded }: { onAdded: (number: string) => void }) {
 				event.currentTarget.reset();
 			}}
 		>
-			<Field label={t.phone.number}>
-				<input name="number" className={page.select} inputMode="numeric" required maxLength={15} title={t.phone.numberHelp} placeholder="5511987654321" autoComplete="off" />
+			<Field label={screens.phone.number}>
+				<input name="number" className={page.select} inputMode="numeric" required maxLength={15} title={screens.phone.numberHelp} placeholder="5511987654321" autoComplete="off" />
 			</Field>
-			<Field label={t.phone.name}>
+			<Field label={screens.phone.name}>
 				<input name="name" className={page.select} required maxLength={120} autoComplete="off" />
 			</Field>
 			<Button type="submit" size="xs" variant="default" loading={add.isPending}>
-				{t.phone.add}
+				{screens.phone.add}
 			</Button>
 			<Outcome error={add.error} />
 		</form>
@@ -130,7 +132,7 @@ function AddPhone({ onAdded }: { onAdded: (number: string) => void }) {
 }
 
 function Chat({ phone }: { phone: SandboxPhone }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const queries = useQueryClient();
 	const chat = useQuery(chatQuery(phone.number));
 	const refresh = () => queries.invalidateQueries({ queryKey: chatQuery(phone.number).queryKey });
@@ -141,9 +143,9 @@ function Chat({ phone }: { phone: SandboxPhone }) {
 	return (
 		<section className={`panel ${page.section} ${classes.chat}`} aria-labelledby="chat">
 			<div className={page.top}>
-				<h2 id="chat">{t.phone.chat(phone.name)}</h2>
+				<h2 id="chat">{screens.phone.chat(phone.name)}</h2>
 				<Button size="compact-xs" variant="default" onClick={() => read.mutate()}>
-					{t.phone.read}
+					{screens.phone.read}
 				</Button>
 			</div>
 			{chat.isPending ? <Loading rows={4} /> : !chat.data ? <Failed error={chat.error} onRetry={() => void chat.refetch()} /> : <Messages messages={chat.data} />}
@@ -155,19 +157,19 @@ function Chat({ phone }: { phone: SandboxPhone }) {
 					(event.currentTarget.elements.namedItem("body") as HTMLInputElement).value = "";
 				}}
 			>
-				<Field label={t.phone.to}>
-					<input key={partner ? "known" : "none"} name="to" className={page.select} required inputMode="numeric" maxLength={15} defaultValue={partner && (partner.isOwn ? partner.to : partner.from)} title={t.phone.toHelp} autoComplete="off" />
+				<Field label={screens.phone.to}>
+					<input key={partner ? "known" : "none"} name="to" className={page.select} required inputMode="numeric" maxLength={15} defaultValue={partner && (partner.isOwn ? partner.to : partner.from)} title={screens.phone.toHelp} autoComplete="off" />
 				</Field>
-				<Field label={t.phone.message}>
+				<Field label={screens.phone.message}>
 					<input name="body" className={page.select} required maxLength={4096} autoComplete="off" />
 				</Field>
 				<Button type="submit" size="xs" loading={send.isPending}>
-					{t.phone.send}
+					{screens.phone.send}
 				</Button>
 				<Outcome error={send.error} />
 			</form>
 			<details>
-				<summary>{t.phone.scan}</summary>
+				<summary>{screens.phone.scan}</summary>
 				<form
 					className={classes.form}
 					onSubmit={(event) => {
@@ -175,13 +177,13 @@ function Chat({ phone }: { phone: SandboxPhone }) {
 						scan.mutate(textOf(event, "code"));
 					}}
 				>
-					<Field label={t.phone.code}>
+					<Field label={screens.phone.code}>
 						<input name="code" className={page.select} required maxLength={1000} placeholder="sandbox:pair?c=…" autoComplete="off" spellCheck={false} />
 					</Field>
 					<Button type="submit" size="xs" variant="default" loading={scan.isPending}>
-						{t.phone.scan}
+						{screens.phone.scan}
 					</Button>
-					<Outcome error={scan.error} text={scan.isSuccess ? t.phone.scanned : ""} />
+					<Outcome error={scan.error} text={scan.isSuccess ? screens.phone.scanned : ""} />
 				</form>
 			</details>
 		</section>
@@ -189,11 +191,11 @@ function Chat({ phone }: { phone: SandboxPhone }) {
 }
 
 function Messages({ messages }: { messages: ChatMessage[] }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const list = useRef<HTMLOListElement>(null);
 	// biome-ignore lint/correctness/useExhaustiveDependencies: a new message is scrolled to
 	useEffect(() => list.current?.scrollTo({ top: list.current.scrollHeight }), [messages.length]);
-	if (messages.length === 0) return <p className="quiet">{t.phone.noMessages}</p>;
+	if (messages.length === 0) return <p className="quiet">{screens.phone.noMessages}</p>;
 	return (
 		// biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
 		<ol ref={list} className={classes.messages} tabIndex={0} aria-labelledby="chat">
@@ -203,10 +205,10 @@ function Messages({ messages }: { messages: ChatMessage[] }) {
 						{message.mediaUrl?.startsWith("data:image/") && <img src={message.mediaUrl} alt="" />}
 						<div>{message.body}</div>
 						<div className="quiet">
-							<span className="mono">{message.isOwn ? message.to : message.from}</span> · <Time at={message.at} focusable={false} /> · {message.waiting ? t.phone.waits : (t.phone.acks[message.ack] ?? message.ack)}
+							<span className="mono">{message.isOwn ? message.to : message.from}</span> · <Time at={message.at} focusable={false} /> · {message.waiting ? screens.phone.waits : (screens.phone.acks[message.ack] ?? message.ack)}
 						</div>
 						<details>
-							<summary>{t.phone.raw}</summary>
+							<summary>{screens.phone.raw}</summary>
 							<pre>{JSON.stringify(message, null, 2)}</pre>
 						</details>
 					</div>

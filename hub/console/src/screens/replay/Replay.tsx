@@ -4,6 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { client, read } from "../../api/client";
 import { uuid } from "../../app/search";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Actions, Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
 import { detailOf } from "../../ui/errors";
 import page from "../../ui/page.module.css";
@@ -23,24 +24,24 @@ const replayQuery = (id: string) =>
 	});
 
 export function Replay() {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const { id } = route.useParams();
 	const { environment } = route.useSearch();
 	const replay = useQuery({ ...replayQuery(id), enabled: uuid.test(id) });
 	return (
-		<Loaded query={replay} what={t.replays.what} id={id}>
+		<Loaded query={replay} what={screens.replays.what} id={id}>
 			{(data) => (
 				<Detail
 					back={
 						<Link to="/replays" search={{ environment }}>
-							{t.replays.title}
+							{screens.replays.title}
 						</Link>
 					}
-					title={t.replays.heading(data.total)}
+					title={screens.replays.heading(data.total)}
 					state={<ReplayState replay={data} />}
 					actions={<ReplayActions replay={data} />}
 				>
-					<Progress title={t.replays.progress} done={data.done} total={data.total} text={t.replays.settled(data.done, data.total)} />
+					<Progress title={screens.replays.progress} done={data.done} total={data.total} text={screens.replays.settled(data.done, data.total)} />
 					<ReplayFacts replay={data} />
 				</Detail>
 			)}
@@ -50,6 +51,7 @@ export function Replay() {
 
 function ReplayActions({ replay }: { replay: Shown }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const queries = useQueryClient();
 	const cancel = useMutation({
 		mutationFn: () => read(client.POST("/api/v1/replays/{id}/cancel", { params: { path: { id: replay.id } } })),
@@ -59,7 +61,7 @@ function ReplayActions({ replay }: { replay: Shown }) {
 	return (
 		<Actions bad={cancel.isError} said={cancel.isError && `${t.ui.failed} ${detailOf(cancel.error)}`}>
 			<Button size="xs" variant="default" className={page.bad} loading={cancel.isPending} onClick={() => cancel.mutate()}>
-				{t.replays.cancel}
+				{screens.replays.cancel}
 			</Button>
 		</Actions>
 	);
@@ -67,13 +69,14 @@ function ReplayActions({ replay }: { replay: Shown }) {
 
 function ReplayFacts({ replay }: { replay: Shown }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const facts: Fact[] = [
 		[t.status.delivered ?? "", replay.delivered],
 		[t.status.parked ?? "", replay.parked],
 		[t.status.failed ?? "", replay.failed],
-		[t.replays.filter, <span key="filter" className="mono">{filterText(replay)}</span>],
-		[t.replays.by, replay.created_by],
-		[t.replays.started, <Time key="started" at={replay.created_at} />],
+		[screens.replays.filter, <span key="filter" className="mono">{filterText(replay)}</span>],
+		[screens.replays.by, replay.created_by],
+		[screens.replays.started, <Time key="started" at={replay.created_at} />],
 		[t.delivery.finished, replay.finished_at ? <Time key="finished" at={replay.finished_at} /> : "–"],
 	];
 	if (replay.error) facts.push([t.integrations.error, <span key="error" className={page.bad}>{replay.error}</span>]);

@@ -1,10 +1,10 @@
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Status } from "../../ui/Status";
 import type { Replay } from "./queries";
 
 const shapes = { running: "pending", done: "delivered", cancelled: "parked", failed: "failed" };
 
 export function ReplayState({ replay }: { replay: Replay }) {
-	const { t } = useLanguage();
-	return <Status status={shapes[replay.status]} text={t.replays.states[replay.status]} />;
+	const screens = useScreenTexts();
+	return <Status status={shapes[replay.status]} text={screens.replays.states[replay.status]} />;
 }

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Choice } from "../../ui/Choice";
 import { detailOf } from "../../ui/errors";
 import { FilterBar } from "../../ui/FilterBar";
@@ -19,33 +20,35 @@ const route = getRouteApi("/shell/replays");
 
 export function Replays() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const search = route.useSearch();
 	const list = useInfiniteQuery(replaysQuery);
 	const columns: Column<Replay>[] = [
-		{ title: t.replays.state, width: "112px", cell: (row) => <ReplayState replay={row} /> },
+		{ title: screens.replays.state, width: "112px", cell: (row) => <ReplayState replay={row} /> },
 		{
-			title: t.replays.filter,
+			title: screens.replays.filter,
 			width: "minmax(220px, 2fr)",
 			cell: (row) => (
 				<Link to="/replays/$id" params={{ id: row.id }} search={{ environment: search.environment }} className={page.name} preload={false} data-row-link>
-					{row.kind === "recover" ? `${t.endpoints.recover} · ` : ""}
+					{row.kind === "recover" ? `${screens.endpoints.recover} · ` : ""}
 					{filterText(row)}
 				</Link>
 			),
 		},
-		{ title: t.replays.progress, width: "120px", cell: (row) => `${row.done} / ${row.total}` },
+		{ title: screens.replays.progress, width: "120px", cell: (row) => `${row.done} / ${row.total}` },
 		{ title: t.status.delivered ?? "", width: "90px", cell: (row) => row.delivered },
-		{ title: t.replays.by, width: "minmax(120px, 1fr)", cell: (row) => <span className="quiet">{row.created_by}</span> },
-		{ title: t.replays.started, width: "104px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
+		{ title: screens.replays.by, width: "minmax(120px, 1fr)", cell: (row) => <span className="quiet">{row.created_by}</span> },
+		{ title: screens.replays.started, width: "104px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 	];
 	return (
-		<ListScreen title={t.replays.title} lead={t.replays.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: t.replays.emptyTitle, text: t.replays.empty, next: null }} filters={<NewReplay />} />
+		<ListScreen title={screens.replays.title} lead={screens.replays.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: screens.replays.emptyTitle, text: screens.replays.empty, next: null }} filters={<NewReplay />} />
 	);
 }
 
 /** New chooses a filter, counts exactly, and asks before it sends. */
 function NewReplay() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const search = route.useSearch();
 	const navigate = route.useNavigate();
 	const environment = useEnvironment();
@@ -66,7 +69,7 @@ function NewReplay() {
 	const error = count.error ?? start.error;
 	return (
 		<section className={`panel ${page.section} ${classes.new}`} aria-labelledby="new">
-			<h2 id="new">{t.replays.create}</h2>
+			<h2 id="new">{screens.replays.create}</h2>
 			<FilterBar
 				tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
 				names={tokenNames}
@@ -74,19 +77,19 @@ function NewReplay() {
 				onAdd={(token) => set({ [token.name]: token.value })}
 				onRemove={(token) => set({ [token.name]: undefined })}
 			>
-				<Choice required label={t.deliveries.status} value={filters.status ?? "failing"} values={statuses} texts={{ ...t.status, failing: t.replays.failing }} onChange={(status) => set({ status: status === "failing" ? undefined : status })} />
+				<Choice required label={t.deliveries.status} value={filters.status ?? "failing"} values={statuses} texts={{ ...t.status, failing: screens.replays.failing }} onChange={(status) => set({ status: status === "failing" ? undefined : status })} />
 			</FilterBar>
 			<div className={classes.confirm}>
 				{counted === undefined ? (
 					<Button size="xs" loading={count.isPending} onClick={() => count.mutate()}>
-						{t.replays.count}
+						{screens.replays.count}
 					</Button>
 				) : (
 					<Button size="xs" loading={start.isPending} disabled={counted === 0} onClick={() => start.mutate()}>
-						{t.replays.start(counted)}
+						{screens.replays.start(counted)}
 					</Button>
 				)}
-				<span role="status">{counted !== undefined && t.replays.matches(counted)}</span>
+				<span role="status">{counted !== undefined && screens.replays.matches(counted)}</span>
 				<span role="alert" className={page.bad}>
 					{error && `${t.ui.failed} ${detailOf(error)}`}
 				</span>

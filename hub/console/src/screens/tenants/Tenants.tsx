@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-quer
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Choice } from "../../ui/Choice";
 import { Copy } from "../../ui/Copy";
 import { FilterBar } from "../../ui/FilterBar";
@@ -12,14 +13,19 @@ import page from "../../ui/page.module.css";
 import { Time } from "../../ui/Time";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Column } from "../../ui/VirtualTable";
+import { DeleteTenant } from "./DeleteTenant";
+import { Products } from "./Products";
 import { createProduct, createTenant, productsQuery, type Tenant, tenantsQuery, updateTenant } from "./queries";
 import { type TenantsSearch, tenantsSearch } from "./search";
 
 const route = getRouteApi("/shell/tenants");
 const limits = ["endpoints", "deliveries_per_request", "in_flight", "queue"] as const;
 
+type Act = { name: "products" | "product" | "tenant" } | { name: "limits" | "delete"; tenant: Tenant };
+
 export function Tenants() {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const search = route.useSearch();
 	const navigate = route.useNavigate();
 	const admin = useAdmin();
@@ -28,7 +34,8 @@ export function Tenants() {
 	const list = useInfiniteQuery(tenantsQuery(filters));
 	const products = useQuery(productsQuery);
 	const names = products.data?.items.map(({ name }) => name) ?? [];
-	const [act, setAct] = useState<"product" | "tenant" | Tenant>();
+	const external = products.data?.items.filter((product) => !product.hosted) ?? [];
+	const [act, setAct] = useState<Act>();
 	const onClose = () => setAct(undefined);
 	const onDone = () => Promise.all([queries.invalidateQueries({ queryKey: ["tenants"] }), queries.invalidateQueries({ queryKey: ["tenant"] }), queries.invalidateQueries({ queryKey: ["products"] })]);
 	const set = (changed: TenantsSearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
@@ -37,27 +44,27 @@ export function Tenants() {
 			title: t.ui.tenant,
 			width: "minmax(180px, 1.6fr)",
 			cell: (row) => (
-				<button type="button" className={page.name} data-row-link onClick={() => setAct(row)}>
+				<button type="button" className={page.name} data-row-link onClick={() => setAct({ name: "limits", tenant: row })}>
 					{row.name}
 				</button>
 			),
 		},
 		{ title: t.ui.product, width: "minmax(90px, 0.7fr)", cell: (row) => row.product },
-		{ title: t.tenants.reference, width: "minmax(100px, 0.8fr)", cell: (row) => <span className="quiet">{row.external_ref ?? "–"}</span> },
+		{ title: screens.tenants.reference, width: "minmax(100px, 0.8fr)", cell: (row) => <span className="quiet">{row.external_ref ?? "–"}</span> },
 		{
-			title: t.tenants.limits,
+			title: screens.tenants.limits,
 			width: "minmax(150px, 1.2fr)",
 			cell: (row) => (
 				<span className="quiet">
 					{limits
 						.filter((name) => row.limits[name] != null)
-						.map((name) => `${t.tenants.limit[name]}: ${row.limits[name]}`)
-						.join(", ") || t.tenants.defaults}
+						.map((name) => `${screens.tenants.limit[name]}: ${row.limits[name]}`)
+						.join(", ") || screens.tenants.defaults}
 				</span>
 			),
 		},
 		{
-			title: t.tenants.show,
+			title: screens.tenants.show,
 			width: "190px",
 			cell: (row) => (
 				<>
@@ -71,37 +78,54 @@ export function Tenants() {
 				</>
 			),
 		},
-		{ title: t.tenants.since, width: "96px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
+		{ title: screens.tenants.since, width: "96px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 	];
-	const external = products.data?.items.filter((product) => !product.hosted) ?? [];
-	const buttons = admin ? (
+	if (admin)
+		columns.push({
+			title: screens.tenants.actions,
+			width: "84px",
+			cell: (row) =>
+				external.some(({ name }) => name === row.product) && (
+					<Button size="compact-xs" variant="default" className={page.bad} onClick={() => setAct({ name: "delete", tenant: row })}>
+						{t.ui.delete}
+					</Button>
+				),
+		});
+	const buttons = (
 		<>
-			<Button size="xs" variant="default" onClick={() => setAct("product")}>
-				{t.tenants.createProduct}
+			<Button size="xs" variant="default" onClick={() => setAct({ name: "products" })}>
+				{screens.tenants.products}
 			</Button>
-			<Button size="xs" disabled={external.length === 0} title={external.length === 0 ? t.tenants.noExternal : undefined} onClick={() => setAct("tenant")}>
-				{t.tenants.createTenant}
-			</Button>
+			{admin ? (
+				<>
+					<Button size="xs" variant="default" onClick={() => setAct({ name: "product" })}>
+						{screens.tenants.createProduct}
+					</Button>
+					<Button size="xs" disabled={external.length === 0} title={external.length === 0 ? screens.tenants.noExternal : undefined} onClick={() => setAct({ name: "tenant" })}>
+						{screens.tenants.createTenant}
+					</Button>
+				</>
+			) : (
+				<span className="quiet">{t.ui.adminsOnly}</span>
+			)}
 		</>
-	) : (
-		<span className="quiet">{t.ui.adminsOnly}</span>
 	);
 	return (
 		<ListScreen
-			title={t.tenants.title}
-			lead={t.tenants.lead}
+			title={screens.tenants.title}
+			lead={screens.tenants.lead}
 			list={list}
 			columns={columns}
 			keyOf={(row) => row.id}
 			filtered={Object.values(filters).some(Boolean)}
 			onClear={() => void navigate({ search: { environment: search.environment } })}
-			empty={{ title: t.tenants.emptyTitle, text: t.tenants.empty, next: null }}
+			empty={{ title: screens.tenants.emptyTitle, text: screens.tenants.empty, next: null }}
 			actions={buttons}
 			filters={
 				<FilterBar
-					tokens={filters.q ? [{ name: "q", value: filters.q }] : []}
-					names={["q"]}
-					parse={(name, value) => (name === "q" && tenantsSearch({ q: value }).q ? { name, value } : undefined)}
+					tokens={filters.q ? [{ name: "name", value: filters.q }] : []}
+					names={["name"]}
+					parse={(name, value) => (name === "name" && tenantsSearch({ q: value }).q ? { name, value } : undefined)}
 					onAdd={(token) => set({ q: token.value })}
 					onRemove={() => set({ q: undefined })}
 				>
@@ -109,21 +133,23 @@ export function Tenants() {
 				</FilterBar>
 			}
 		>
-			{act === "product" && (
-				<FormDialog title={t.tenants.createProduct} onClose={onClose} onDone={onDone} send={({ text, maybe }) => createProduct({ name: text("name"), prefix: text("prefix"), title: maybe("title") })}>
-					<TextInput name="name" required maxLength={40} pattern="[a-z][a-z0-9\-]{1,39}" label={t.ui.name} description={t.tenants.nameHelp} />
-					<TextInput name="prefix" required maxLength={10} pattern="[a-z][a-z0-9]{1,9}" label={t.tenants.prefix} description={t.tenants.prefixHelp} />
-					<TextInput name="title" maxLength={120} label={t.tenants.label} />
+			{act?.name === "products" && <Products products={products} admin={admin} onClose={onClose} onDone={onDone} />}
+			{act?.name === "delete" && <DeleteTenant tenant={act.tenant} onClose={onClose} onDone={onDone} />}
+			{act?.name === "product" && (
+				<FormDialog title={screens.tenants.createProduct} onClose={onClose} onDone={onDone} send={({ text, maybe }) => createProduct({ name: text("name"), prefix: text("prefix"), title: maybe("title") })}>
+					<TextInput name="name" required maxLength={40} pattern="[a-z][a-z0-9\-]{1,39}" label={t.ui.name} description={screens.tenants.nameHelp} />
+					<TextInput name="prefix" required maxLength={10} pattern="[a-z][a-z0-9]{1,9}" label={screens.tenants.prefix} description={screens.tenants.prefixHelp} />
+					<TextInput name="title" maxLength={120} label={screens.tenants.label} />
 				</FormDialog>
 			)}
-			{act === "tenant" && (
-				<FormDialog title={t.tenants.createTenant} onClose={onClose} onDone={onDone} send={({ text, maybe }) => createTenant({ product: text("product"), name: text("name"), external_ref: maybe("reference") })}>
+			{act?.name === "tenant" && (
+				<FormDialog title={screens.tenants.createTenant} onClose={onClose} onDone={onDone} send={({ text, maybe }) => createTenant({ product: text("product"), name: text("name"), external_ref: maybe("reference") })}>
 					<Select name="product" required label={t.ui.product} options={external.map(({ name, title }) => [name, title])} />
 					<TextInput name="name" required maxLength={200} label={t.ui.name} />
-					<TextInput name="reference" maxLength={200} label={t.tenants.reference} />
+					<TextInput name="reference" maxLength={200} label={screens.tenants.reference} />
 				</FormDialog>
 			)}
-			{typeof act === "object" && <Limits tenant={act} hosted={!external.some(({ name }) => name === act.product)} readOnly={!admin} onClose={onClose} onDone={onDone} />}
+			{act?.name === "limits" && <Limits tenant={act.tenant} hosted={!external.some(({ name }) => name === act.tenant.product)} readOnly={!admin} onClose={onClose} onDone={onDone} />}
 		</ListScreen>
 	);
 }
@@ -131,6 +157,7 @@ export function Tenants() {
 /** Limits shows a tenant and changes what it may use. Hosted products name their tenants themselves. */
 function Limits({ tenant, hosted, readOnly, onClose, onDone }: { tenant: Tenant; hosted: boolean; readOnly: boolean; onClose: () => void; onDone: () => unknown }) {
 	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return (
 		<FormDialog
 			title={tenant.name}
@@ -149,14 +176,16 @@ function Limits({ tenant, hosted, readOnly, onClose, onDone }: { tenant: Tenant;
 			<p className="quiet">
 				{tenant.product} · <span className="mono">{tenant.id}</span> <Copy text={tenant.id} />
 			</p>
-			{!hosted && (
+			{hosted ? (
+				<p className="quiet">{screens.tenants.hostedDeletes}</p>
+			) : (
 				<>
 					<TextInput name="name" required maxLength={200} label={t.ui.name} defaultValue={tenant.name} />
-					<TextInput name="reference" maxLength={200} label={t.tenants.reference} defaultValue={tenant.external_ref ?? ""} />
+					<TextInput name="reference" maxLength={200} label={screens.tenants.reference} defaultValue={tenant.external_ref ?? ""} />
 				</>
 			)}
 			{limits.map((name) => (
-				<TextInput key={name} name={name} type="number" min={1} label={t.tenants.limit[name]} description={t.tenants.limitHelp[name]} defaultValue={tenant.limits[name] ?? ""} />
+				<TextInput key={name} name={name} type="number" min={1} label={screens.tenants.limit[name]} description={screens.tenants.limitHelp[name]} defaultValue={tenant.limits[name] ?? ""} />
 			))}
 		</FormDialog>
 	);

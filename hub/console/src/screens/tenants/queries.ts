@@ -3,6 +3,7 @@ import { client, read } from "../../api/client";
 import type { paths } from "../../api/schema";
 import type { TenantsSearch } from "./search";
 
+export type Product = paths["/api/v1/products"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
 export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
 export type Update = paths["/api/v1/tenants/{id}"]["put"]["requestBody"]["content"]["application/json"];
 
@@ -19,3 +20,5 @@ export const tenantsQuery = (search: TenantsSearch) =>
 export const createProduct = (body: { name: string; prefix: string; title?: string }) => read(client.POST("/api/v1/products", { body }));
 export const createTenant = (body: { product: string; name: string; external_ref?: string }) => read(client.POST("/api/v1/tenants", { body }));
 export const updateTenant = (id: string, body: Update) => read(client.PUT("/api/v1/tenants/{id}", { params: { path: { id } }, body }));
+export const deleteProduct = (name: string) => read(client.DELETE("/api/v1/products/{name}", { params: { path: { name } } }));
+export const deleteTenant = (id: string) => read(client.DELETE("/api/v1/tenants/{id}", { params: { path: { id } } }));

@@ -1,6 +1,6 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Status } from "../Status";
 import classes from "./Connect.module.css";
 import { type Failure, failureOf, steps } from "./failure";
@@ -15,7 +15,7 @@ export type Connecting<I extends Integration = Integration> = { isPending: boole
  * again: followed is the integration as it is by now.
  */
 export function Checklist({ connecting, followed, link }: { connecting: Connecting; followed: UseQueryResult<Integration>; link: (id: string, text: string) => ReactNode }) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const integration = followed.data ?? connecting.data;
 	const isRegistered = integration?.status === "active";
 	let failure: Failure | undefined;
@@ -24,19 +24,19 @@ export function Checklist({ connecting, followed, link }: { connecting: Connecti
 	const failedAt = failure ? steps.indexOf(failure.step) : isRegistered ? steps.length : -1;
 	return (
 		<div className={classes.checklist} role="status">
-			<ol aria-label={t.connect.checklist}>
+			<ol aria-label={screens.connect.checklist}>
 				{steps.map((step, index) => {
 					const state = connecting.isPending ? "running" : index < failedAt ? "done" : index === failedAt ? "failed" : "waiting";
 					return (
 						<li key={step} data-step={step} data-state={state}>
-							<Status status={shapes[state]} text={t.connect.steps[step]} />
-							<span className="quiet">{t.connect.states[state]}</span>
+							<Status status={shapes[state]} text={screens.connect.steps[step]} />
+							<span className="quiet">{screens.connect.states[state]}</span>
 							{state === "failed" && failure && (
 								<dl>
-									<dt>{t.connect.cause}</dt>
+									<dt>{screens.connect.cause}</dt>
 									<dd>{failure.cause}</dd>
-									<dt>{t.connect.fix}</dt>
-									<dd>{t.connect.fixes[failure.fix] ?? t.connect.fixes.other}</dd>
+									<dt>{screens.connect.fix}</dt>
+									<dd>{screens.connect.fixes[failure.fix] ?? screens.connect.fixes.other}</dd>
 								</dl>
 							)}
 						</li>
@@ -45,7 +45,7 @@ export function Checklist({ connecting, followed, link }: { connecting: Connecti
 			</ol>
 			{integration && !connecting.isPending && (
 				<p>
-					{isRegistered && <strong>{t.connect.success}</strong>} {link(integration.id, t.connect.show)}
+					{isRegistered && <strong>{screens.connect.success}</strong>} {link(integration.id, screens.connect.show)}
 				</p>
 			)}
 		</div>

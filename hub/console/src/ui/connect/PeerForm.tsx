@@ -1,6 +1,6 @@
 import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import classes from "./Connect.module.css";
 
 /** Peer is another product's account, as its administrator names it. */
@@ -10,7 +10,7 @@ type Props = { busy: boolean; onSubmit: (peer: Peer) => void; children?: ReactNo
 
 /** PeerForm asks for another product's address and the key that it issued. */
 export function PeerForm({ busy, onSubmit, children, known = {} }: Props) {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	const [url, setURL] = useState("");
 	const submit = (event: FormEvent<HTMLFormElement>) => {
 		event.preventDefault();
@@ -24,16 +24,16 @@ export function PeerForm({ busy, onSubmit, children, known = {} }: Props) {
 	return (
 		<form className={classes.form} onSubmit={submit} autoComplete="off">
 			{children}
-			<TextInput name="product" required maxLength={40} pattern="[a-z][a-z0-9\-]{1,39}" label={t.connect.product} description={t.connect.productHelp} list="known-products" onChange={(event) => choose(event.currentTarget.value)} />
+			<TextInput name="product" required maxLength={40} pattern="[a-z][a-z0-9\-]{1,39}" label={screens.connect.product} description={screens.connect.productHelp} list="known-products" onChange={(event) => choose(event.currentTarget.value)} />
 			<datalist id="known-products">
 				{Object.keys(known).map((product) => (
 					<option key={product} value={product} />
 				))}
 			</datalist>
-			<TextInput name="api_url" required type="url" maxLength={2048} label={t.connect.apiURL} description={t.connect.apiURLHelp} value={url} onChange={(event) => setURL(event.currentTarget.value)} />
-			<PasswordInput name="api_key" required maxLength={512} label={t.connect.apiKey} autoComplete="off" />
+			<TextInput name="api_url" required type="url" maxLength={2048} label={screens.connect.apiURL} description={screens.connect.apiURLHelp} value={url} onChange={(event) => setURL(event.currentTarget.value)} />
+			<PasswordInput name="api_key" required maxLength={512} label={screens.connect.apiKey} autoComplete="off" />
 			<Button size="sm" type="submit" loading={busy}>
-				{t.connect.submit}
+				{screens.connect.submit}
 			</Button>
 		</form>
 	);

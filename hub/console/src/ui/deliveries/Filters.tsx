@@ -12,6 +12,7 @@ export function DeliveryFilters({ search, onChange, names = filterNames }: Props
 		<FilterBar
 			tokens={tokensOf(search).filter((token) => token.name !== "status" && token.name !== "direction")}
 			names={names}
+			example="type"
 			parse={(name, value) => (names.some((known) => known === name) ? parseToken(name, value) : undefined)}
 			onAdd={(token) => onChange({ [token.name]: token.value })}
 			onRemove={(token) => onChange({ [token.name]: undefined })}

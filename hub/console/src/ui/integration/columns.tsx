@@ -10,7 +10,7 @@ export function useIntegrationColumns(): { state: Column<Row>; checked: Column<R
 	const { t } = useLanguage();
 	return {
 		state: { title: t.integrations.status, width: "112px", cell: (row) => <State integration={row} /> },
-		checked: { title: t.integrations.checked, width: "120px", cell: (row) => (row.last_health_check ? <Time at={row.last_health_check} focusable={false} /> : <span className="quiet">{t.integrations.never}</span>) },
+		checked: { title: t.integrations.checked, width: "140px", cell: (row) => (row.last_health_check ? <Time at={row.last_health_check} focusable={false} /> : <span className="quiet">{t.integrations.never}</span>) },
 		features: { title: t.integrations.features, width: "minmax(130px, 1.2fr)", cell: (row) => <span className="quiet">{row.features.join(", ") || "–"}</span> },
 	};
 }

@@ -1,6 +1,6 @@
 import { TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { ConfirmDialog, FormDialog, Secret, type Values } from "../Form";
 import { Overlap } from "../Overlap";
 import type { KeyAct, KeyRow } from "./keyColumns";
@@ -23,13 +23,13 @@ type Props<K> = {
 
 /** KeyDialog makes, rotates or revokes a key. What is made is shown once. */
 export function KeyDialog<K extends KeyRow>({ act, onClose, onDone, create, rotate, revoke, before, more }: Props<K>) {
-	const { t } = useLanguage();
-	const result = ({ api_key }: Made) => <Secret text={t.keys.made} value={api_key} label={t.keys.key} onClose={onClose} />;
+	const screens = useScreenTexts();
+	const result = ({ api_key }: Made) => <Secret text={screens.keys.made} value={api_key} label={screens.keys.key} onClose={onClose} />;
 	const { key } = act;
 	if (!key)
 		return (
 			<FormDialog
-				title={t.keys.create}
+				title={screens.keys.create}
 				onClose={onClose}
 				onDone={onDone}
 				result={result}
@@ -39,17 +39,17 @@ export function KeyDialog<K extends KeyRow>({ act, onClose, onDone, create, rota
 				}}
 			>
 				{before}
-				<TextInput name="name" maxLength={120} label={t.keys.name} description={t.keys.nameHelp} />
-				<TextInput name="scopes" maxLength={500} label={t.keys.scopes} description={t.keys.scopesHelp} />
+				<TextInput name="name" maxLength={120} label={screens.keys.name} description={screens.keys.nameHelp} />
+				<TextInput name="scopes" maxLength={500} label={screens.keys.scopes} description={screens.keys.scopesHelp} />
 				{more}
-				<TextInput name="until" type="datetime-local" label={t.keys.until} description={t.keys.untilHelp} />
+				<TextInput name="until" type="datetime-local" label={screens.keys.until} description={screens.keys.untilHelp} />
 			</FormDialog>
 		);
 	const shown = `${key.prefix}…${key.last4}`;
-	if (act.name === "revoke") return <ConfirmDialog title={t.keys.revoke} text={t.keys.revokeText(shown)} onClose={onClose} onDone={onDone} send={() => revoke(key.id)} />;
+	if (act.name === "revoke") return <ConfirmDialog title={screens.keys.revoke} text={screens.keys.revokeText(shown)} onClose={onClose} onDone={onDone} send={() => revoke(key.id)} />;
 	return (
-		<FormDialog title={t.keys.rotate} onClose={onClose} onDone={onDone} result={result} send={({ text }) => rotate(key.id, Number(text("overlap")))}>
-			<p>{t.keys.rotateText(shown)}</p>
+		<FormDialog title={screens.keys.rotate} onClose={onClose} onDone={onDone} result={result} send={({ text }) => rotate(key.id, Number(text("overlap")))}>
+			<p>{screens.keys.rotateText(shown)}</p>
 			<Overlap />
 		</FormDialog>
 	);

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
-import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import page from "../page.module.css";
 import { Status } from "../Status";
 import { Time } from "../Time";
@@ -46,15 +46,15 @@ type Options<K> = { name: (row: K) => ReactNode; between?: Column<K>[]; canChang
 
 /** useKeyColumns returns the columns of a list of keys; between stand those of one side only. */
 export function useKeyColumns<K extends KeyRow>({ name, between = [], canChange, onAct }: Options<K>): Column<K>[] {
-	const { t } = useLanguage();
+	const screens = useScreenTexts();
 	return [
-		{ title: t.keys.state, width: "108px", cell: (row) => <Status status={shapes[stateOf(row)]} text={t.keys.states[stateOf(row)]} /> },
-		{ title: t.keys.key, width: "minmax(190px, 1.4fr)", cell: name },
+		{ title: screens.keys.state, width: "108px", cell: (row) => <Status status={shapes[stateOf(row)]} text={screens.keys.states[stateOf(row)]} /> },
+		{ title: screens.keys.key, width: "minmax(190px, 1.4fr)", cell: name },
 		...between,
-		{ title: t.keys.used, width: "92px", cell: (row) => (row.last_used_at ? <Time at={row.last_used_at} focusable={false} /> : <span className="quiet">{t.keys.never}</span>) },
-		{ title: t.keys.until, width: "92px", cell: (row) => (row.expires_at ? <Time at={row.expires_at} focusable={false} /> : <span className="quiet">–</span>) },
+		{ title: screens.keys.used, width: "92px", cell: (row) => (row.last_used_at ? <Time at={row.last_used_at} focusable={false} /> : <span className="quiet">{screens.keys.never}</span>) },
+		{ title: screens.keys.until, width: "92px", cell: (row) => (row.expires_at ? <Time at={row.expires_at} focusable={false} /> : <span className="quiet">–</span>) },
 		{
-			title: t.keys.actions,
+			title: screens.keys.actions,
 			width: "150px",
 			cell: (row) =>
 				canChange &&
@@ -62,11 +62,11 @@ export function useKeyColumns<K extends KeyRow>({ name, between = [], canChange,
 					<>
 						{stateOf(row) === "active" && (
 							<Button size="compact-xs" variant="default" onClick={() => onAct({ name: "rotate", key: row })}>
-								{t.keys.rotate}
+								{screens.keys.rotate}
 							</Button>
 						)}{" "}
 						<Button size="compact-xs" variant="default" className={page.bad} onClick={() => onAct({ name: "revoke", key: row })}>
-							{t.keys.revoke}
+							{screens.keys.revoke}
 						</Button>
 					</>
 				),

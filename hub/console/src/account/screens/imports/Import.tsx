@@ -116,9 +116,9 @@ function ImportActions({ shown }: { shown: ImportDetail }) {
 	}
 	if (!checked.data || shown.status !== "done") {
 		return (
-			<Link to="/account/$product/imports/new" params={{ product }} search={(was) => ({ environment: was.environment })}>
+			<Button size="xs" variant="default" renderRoot={(props) => <Link to="/account/$product/imports/new" params={{ product }} search={(was) => ({ environment: was.environment })} {...props} />}>
 				{texts.chooseAgain}
-			</Link>
+			</Button>
 		);
 	}
 	const { upload } = checked.data;

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../../app/EnvironmentSwitch";
@@ -36,9 +37,9 @@ export function Imports() {
 		{ title: texts.started, width: "110px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 	];
 	const begin = (
-		<Link to="/account/$product/imports/new" params={{ product }} search={(was) => ({ environment: was.environment })}>
+		<Button size="xs" renderRoot={(props) => <Link to="/account/$product/imports/new" params={{ product }} search={(was) => ({ environment: was.environment })} {...props} />}>
 			{texts.begin}
-		</Link>
+		</Button>
 	);
 	return <ListScreen title={texts.title} lead={texts.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: texts.emptyTitle, text: texts.empty, next: begin }} actions={begin} />;
 }

@@ -45,23 +45,23 @@ export function Inbox() {
 		if (isSought) void fetchNextPage();
 	}, [isSought, fetchNextPage]);
 	const columns: Column<InboxEntry>[] = [
-		{ title: texts.status, width: "100px", cell: (row) => <EntryState status={row.status} /> },
+		{ title: texts.status, width: "96px", cell: (row) => <EntryState status={row.status} /> },
 		{
 			title: texts.event,
-			width: "minmax(150px, 1fr)",
+			width: "minmax(140px, 1fr)",
 			cell: (row) => (
 				<button type="button" className={page.name} data-row-link onClick={() => set({ entry: row.id })}>
 					{row.event_type}
 				</button>
 			),
 		},
-		{ title: texts.from, width: "110px", cell: (row) => row.product },
-		{ title: texts.person, width: "minmax(190px, 1.3fr)", cell: (row) => <Masked value={[row.name, row.phone].filter(Boolean).join(" · ") || "–"} /> },
-		{ title: texts.summary, width: "minmax(180px, 2fr)", cell: (row) => <span className="quiet">{row.summary ?? "–"}</span> },
+		{ title: texts.from, width: "92px", cell: (row) => row.product },
+		{ title: texts.person, width: "minmax(160px, 1.3fr)", cell: (row) => <Masked value={[row.name, row.phone].filter(Boolean).join(" · ") || "–"} /> },
+		{ title: texts.summary, width: "minmax(140px, 2fr)", cell: (row) => <span className="quiet">{row.summary ?? "–"}</span> },
 		status
-			? { title: texts.settled, width: "110px", cell: (row) => (row.settled_at ? <Time at={row.settled_at} focusable={false} /> : "–") }
-			: { title: texts.suggested, width: "110px", cell: (row) => <span className="quiet">{row.suggested_patient_id ? texts.oneMatches : "–"}</span> },
-		{ title: texts.occurred, width: "110px", cell: (row) => <Time at={row.occurred_at} focusable={false} /> },
+			? { title: texts.settled, width: "96px", cell: (row) => (row.settled_at ? <Time at={row.settled_at} focusable={false} /> : "–") }
+			: { title: texts.suggested, width: "96px", cell: (row) => <span className="quiet">{row.suggested_patient_id ? texts.oneMatches : "–"}</span> },
+		{ title: texts.occurred, width: "100px", cell: (row) => <Time at={row.occurred_at} focusable={false} /> },
 	];
 	return (
 		<ListScreen

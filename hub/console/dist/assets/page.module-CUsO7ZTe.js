@@ -1,1 +1,0 @@
-var e={screen:`_screen_r25ac_2`,top:`_top_r25ac_10`,section:`_section_r25ac_24`,scroll:`_scroll_r25ac_32`,table:`_table_r25ac_36`,number:`_number_r25ac_55`,bad:`_bad_r25ac_58`,select:`_select_r25ac_61 _control_napqj_2`,option:`_option_r25ac_64`,full:`_full_r25ac_71`,list:`_list_r25ac_77`,name:`_name_r25ac_82`};export{e as t};

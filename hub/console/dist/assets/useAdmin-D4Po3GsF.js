@@ -1,0 +1,1 @@
+import{r as e}from"./index-DFDS4O5v.js";var t=()=>e().operator.role===`admin`;export{t};

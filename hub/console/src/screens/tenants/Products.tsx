@@ -1,0 +1,74 @@
+import { Button } from "@mantine/core";
+import type { UseQueryResult } from "@tanstack/react-query";
+import { useState } from "react";
+import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
+import { Dialog } from "../../ui/Dialog";
+import { ConfirmDialog } from "../../ui/Form";
+import page from "../../ui/page.module.css";
+import { Failed, Loading } from "../../ui/states";
+import { deleteProduct, type Product } from "./queries";
+
+type Props = { products: UseQueryResult<{ items: Product[] }>; admin: boolean; onClose: () => void; onDone: () => unknown };
+
+/** Products lists the products; external ones can be deleted. */
+export function Products({ products, admin, onClose, onDone }: Props) {
+	const { t } = useLanguage();
+	const { tenants: texts } = useScreenTexts();
+	const [leaving, setLeaving] = useState<Product>();
+	if (leaving)
+		return (
+			<ConfirmDialog
+				title={texts.deleteProduct}
+				text={texts.deleteProductText(leaving.name)}
+				name={leaving.name}
+				onClose={() => setLeaving(undefined)}
+				onDone={onDone}
+				send={() => deleteProduct(leaving.name)}
+			/>
+		);
+	return (
+		<Dialog title={texts.products} onClose={onClose} size="xl">
+			{products.isPending ? (
+				<Loading rows={4} />
+			) : !products.data ? (
+				<Failed error={products.error} onRetry={() => void products.refetch()} />
+			) : (
+				// biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+				<div className={page.scroll} tabIndex={0} role="group" aria-label={texts.products}>
+					<table className={page.table}>
+						<thead>
+							<tr>
+								{[t.ui.name, texts.label, texts.prefix, texts.kind].map((title) => (
+									<th key={title} scope="col">
+										{title}
+									</th>
+								))}
+								{admin && <th scope="col">{texts.actions}</th>}
+							</tr>
+						</thead>
+						<tbody>
+							{products.data.items.map((product) => (
+								<tr key={product.name}>
+									<th scope="row">{product.name}</th>
+									<td>{product.title}</td>
+									<td className="mono">{product.prefix}</td>
+									<td>{product.hosted ? texts.hosted : texts.external}</td>
+									{admin && (
+										<td>
+											{!product.hosted && (
+												<Button size="compact-xs" variant="default" className={page.bad} aria-label={`${texts.deleteProduct} ${product.name}`} onClick={() => setLeaving(product)}>
+													{t.ui.delete}
+												</Button>
+											)}
+										</td>
+									)}
+								</tr>
+							))}
+						</tbody>
+					</table>
+				</div>
+			)}
+		</Dialog>
+	);
+}
