@@ -14,6 +14,7 @@ const (
 	colEventDeliveries
 	colEventBody
 	colEventSubjects
+	colEventPriority // only where one is not normal
 )
 
 var eventTypes = []uint32{colEventSeq: bulk.UUIDs, colEventEventID: bulk.Int8s, colEventTenantID: bulk.UUIDs, colEventEnvironment: bulk.Texts, colEventProduct: bulk.Texts, colEventEventType: bulk.Texts, colEventCorrelationID: bulk.Texts, colEventDeliveries: bulk.Int4s, colEventBody: bulk.Byteas, colEventSubjects: bulk.Texts}
@@ -29,6 +30,7 @@ const (
 	colDeliveryEventType
 	colDeliveryCorrelationID
 	colDeliveryIntegration
+	colDeliveryPriority // only where one is not normal
 )
 
 var deliveryTypes = []uint32{colDeliveryID: bulk.UUIDs, colDeliveryEventID: bulk.Int8s, colDeliveryTenantID: bulk.UUIDs, colDeliveryTargetID: bulk.UUIDs, colDeliveryEnvironment: bulk.Texts, colDeliveryProduct: bulk.Texts, colDeliveryEventType: bulk.Texts, colDeliveryCorrelationID: bulk.Texts, colDeliveryIntegration: bulk.Bools}

@@ -22,6 +22,7 @@ type Delivery struct {
 	EventType     string          `json:"event_type"`
 	CorrelationID string          `json:"correlation_id"`
 	Status        string          `json:"status"`      // pending, delivered, parked, failed
+	Priority      string          `json:"priority"`    // high, normal, bulk
 	Reason        string          `json:"reason"`      // why it is parked or failed
 	StatusCode    int             `json:"status_code"` // of the last attempt; 0 = no answer
 	Receiver      string          `json:"receiver"`    // where it goes, or the peer it came from

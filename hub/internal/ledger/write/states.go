@@ -112,8 +112,8 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	}
 	if d.materializedCount > 0 {
 		statements.Add(`
-			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration)
-			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration
+			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority)
+			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration, e.priority
 			from unnest($1::uuid[], $2::uuid[], $3::boolean[]) r(id, target_id, integration)
 			join hub.events_`+day+` e on e.seq = (overlay(r.id::text placing '0000' from 33))::uuid`, d.materialized)
 	}

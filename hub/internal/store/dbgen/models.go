@@ -80,6 +80,7 @@ type Integration struct {
 	AbandonedAt       *time.Time
 	RegisteredEvents  []string
 	ErrorAt           *time.Time
+	Link              bool
 }
 
 type Job struct {
@@ -114,6 +115,7 @@ type Key struct {
 	LastUsedAt    *time.Time
 	IntegrationID *uuid.UUID
 	Superseded    bool
+	Link          bool
 }
 
 type Operator struct {
