@@ -36,6 +36,7 @@ type Event struct {
 	Time          time.Time       // when it happened; sent as UTC with a trailing Z
 	CorrelationID string          // omitted from the envelope if empty
 	Data          json.RawMessage // JSON object, byte for byte as published
+	Priority      Priority        // of its deliveries; not part of the envelope
 }
 
 // ErasedPayload replaces an erased payload.

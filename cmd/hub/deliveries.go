@@ -184,13 +184,21 @@ func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) e
 		answered = codeText(d.StatusCode) + "  " + d.ResponseBody
 	}
 	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", strings.TrimSpace(d.TenantName+" "+d.TenantID),
-		"receiver", d.Receiver, "endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "order", orderText(d), "reason", d.Reason,
+		"receiver", d.Receiver, "endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "priority", priorityText(d), "order", orderText(d), "reason", d.Reason,
 		"created", clock(d.CreatedAt), "next attempt", next, "answered", answered, "payload", string(d.Payload))
 	a.waitingShown(d.Waiting)
 	for _, t := range d.Attempts {
 		a.attemptShown(t, headers)
 	}
 	return nil
+}
+
+// priorityText returns a priority that is not the usual one; "" for others.
+func priorityText(d client.Delivery) string {
+	if d.Priority == "normal" {
+		return ""
+	}
+	return d.Priority
 }
 
 // waitingShown prints why a delivery waits and what releases it.

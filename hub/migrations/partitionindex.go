@@ -40,6 +40,16 @@ var partitionIndexes = []partitionIndex{
 		version: 68, migration: "audit_acts_index", parent: "audit", name: "audit_acts", suffix: "_acts_idx",
 		definition: `(id) where action not in ('integrations.status', 'integrations.webhook') or status >= 400`,
 	},
+	{
+		// What waits, by target: dispatch takes from each target its share, by priority.
+		version: 72, migration: "due_priority_index", parent: "deliveries", name: "deliveries_due_priority", suffix: "_due_priority_idx",
+		definition: `(target_id, priority, due_at) where status = 0`,
+	},
+	{
+		// What is parked, by target: drains go by priority.
+		version: 73, migration: "parked_priority_index", parent: "deliveries", name: "deliveries_parked_priority", suffix: "_parked_priority_idx",
+		definition: `(target_id, priority, id) where status = 2`,
+	},
 }
 
 // programmedNames returns the names of the migrations that are programs, by version.

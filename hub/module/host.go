@@ -47,7 +47,8 @@ type Publisher interface {
 	// sent after the commit. The caller sets TenantID, Environment, Type and Data. An
 	// empty ID is generated, a zero Time is now, and Product is always the module's. It
 	// returns the event's id. An [events.TypePatientDeleted] starts an erasure of the
-	// person's data in the log.
+	// person's data in the log, and always has [hub.PriorityHigh]. What many rows of one
+	// job publish, such as an import's, has [hub.PriorityBulk].
 	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
 	// PublishTo publishes several events to an audience with few statements, and returns
 	// their ids in the same order.

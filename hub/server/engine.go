@@ -50,7 +50,7 @@ type engine struct {
 func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, version string, log *slog.Logger, more ...func(context.Context)) *engine {
 	now := time.Now
 	e := &engine{
-		directory: directory.New(s.engine, s.box, speaks, log, now),
+		directory: directory.New(s.engine, s.box, speaks, log, now).WithLinkRate(cfg.LinkRate),
 		reader:    query.NewReader(s.api),
 		tail:      query.NewTail(s.redis, s.installation, log),
 		metrics:   metrics.New(),

@@ -195,7 +195,7 @@ func (p *products) closeListeners() {
 // The services of keys and endpoints are shared with the hub's own API.
 func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits, operators *auth.Service) error {
 	p, db, log := s.products, s.storage.api, s.options.Log
-	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now)
+	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now).WithLinkRate(s.options.Config.LinkRate)
 	p.endpoints = registry.NewEndpoints(db, s.storage.box, guard, time.Now)
 	agent := "integrationhub/" + s.options.Version
 	p.http, p.downloads = connect.NewDoer(guard.DialContext, agent), connect.NewDownloader(guard.DialContext, agent)

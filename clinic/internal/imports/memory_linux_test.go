@@ -2,8 +2,6 @@ package imports_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,18 +9,6 @@ import (
 
 	"integrationhub/clinic/internal/clinictest"
 )
-
-// peakMemory returns the largest memory that the process used at once, in MiB.
-func peakMemory(hub *clinictest.HubProcess) (mib int) {
-	hub.T.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", hub.Pid()))
-	require.NoError(hub.T, err)
-	_, after, found := strings.Cut(string(raw), "VmHWM:")
-	require.True(hub.T, found)
-	_, err = fmt.Sscan(after, &mib)
-	require.NoError(hub.T, err)
-	return mib >> 10
-}
 
 // measureImport returns the peak memory of a process that stored an uploaded file, and of
 // another that imported it, in MiB.
@@ -38,14 +24,14 @@ func measureImport(hub *clinictest.HubProcess, clinic *clinictest.Clinic, lines 
 	require.NoError(hub.T, err)
 	created := clinic.UploadImport("csv", file)
 	require.Equal(hub.T, 202, created.Status, created.Text)
-	uploading = peakMemory(hub)
+	uploading = hub.PeakMemory()
 	hub.Kill()
 	require.NoError(hub.T, held.Rollback(hub.T.Context()))
 	hub.KillAndRestart("import-file")
 	path := "/imports/" + created.Body["id"].(string)
 	require.Eventually(hub.T, func() bool { return clinic.Get(path)["status"] == "done" }, 8*clinictest.Timeout, 5*clinictest.Tick, "%s", hub.LogTail())
 	require.EqualValues(hub.T, lines, clinic.Get(path)["processed"])
-	return uploading, peakMemory(hub)
+	return uploading, hub.PeakMemory()
 }
 
 // The longest file needs up to three times its length in memory while it is uploaded, and no

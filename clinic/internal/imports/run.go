@@ -122,6 +122,7 @@ func isRowError(err error) bool {
 // it.
 func (s *Service) importBatchInTx(ctx context.Context, key importKey, position importfile.Position, batch []importLine, problem string) error {
 	return s.store.InTx(ctx, "importing patients", func(tx *store.Tx) error {
+		tx.Priority = hub.PriorityBulk
 		// A plan that was made while the table was empty scans it all, until PostgreSQL
 		// gathers statistics a minute later.
 		if _, err := tx.Raw.Exec(ctx, "set local plan_cache_mode = force_custom_plan"); err != nil {

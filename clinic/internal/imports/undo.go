@@ -96,6 +96,7 @@ func (s *Service) ContinueUndo(ctx context.Context, payload []byte) error {
 // are the last.
 func (s *Service) undoBatch(ctx context.Context, key importKey, matches []dbgen.ImportMatch) error {
 	return s.store.InTx(ctx, "undoing an import", func(tx *store.Tx) error {
+		tx.Priority = hub.PriorityBulk
 		importState, err := tx.LockImport(ctx, key.Clinic, key.Env, key.ID)
 		if err != nil || importState.UndoStatus == nil || *importState.UndoStatus != undoRunning {
 			return err // another run has ended it

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -224,28 +225,45 @@ func (i *instance) echo(ctx context.Context, in *struct{ Body Note }) (*struct{}
 
 // publish tells the peers of a note, in the transaction that writes it down; a text
 // that begins with "undo" is taken back, and its event with it. An author is a phone number.
-func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Published }, error) {
+// With count there are as many events, with a number behind the text.
+func (i *instance) publish(ctx context.Context, in *struct {
+	Priority int `query:"priority" minimum:"-1" maximum:"1" doc:"Of the events: -1 high, 0 normal, 1 bulk"`
+	Count    int `query:"count" minimum:"0" maximum:"10000" doc:"How many events; absent: one"`
+	Body     Note
+},
+) (*struct{ Body Published }, error) {
 	caller, _ := module.CallerFrom(ctx)
-	members := map[string]string{"text": in.Body.Text}
-	if in.Body.Author != "" {
-		members["phone"] = in.Body.Author
-	}
-	data, err := json.Marshal(members)
-	if err != nil {
-		return nil, err
+	batch := make([]hub.Event, max(1, in.Count))
+	for n := range batch {
+		members := map[string]string{"text": in.Body.Text}
+		if in.Count > 0 {
+			members["text"] += strconv.Itoa(n)
+		}
+		if in.Body.Author != "" {
+			members["phone"] = in.Body.Author
+		}
+		data, err := json.Marshal(members)
+		if err != nil {
+			return nil, err
+		}
+		batch[n] = hub.Event{TenantID: caller.TenantID, Environment: caller.Environment, Type: EventCreated, Data: data, Priority: hub.Priority(in.Priority)}
 	}
 	out := &struct{ Body Published }{}
-	err = pgx.BeginFunc(ctx, i.host.Pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, i.host.Pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, 'self', '', $3)`,
 			caller.TenantID, caller.Environment, in.Body.Text)
 		if err != nil {
 			return err
 		}
-		out.Body.ID, err = i.host.Events.Publish(ctx, tx, hub.Event{TenantID: caller.TenantID, Environment: caller.Environment, Type: EventCreated, Data: data})
-		if err == nil && strings.HasPrefix(in.Body.Text, "undo") {
-			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
+		ids, err := i.host.Events.PublishTo(ctx, tx, module.Audience{}, batch)
+		if err != nil {
+			return err
 		}
-		return err
+		out.Body.ID = ids[0]
+		if strings.HasPrefix(in.Body.Text, "undo") {
+			return hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
+		}
+		return nil
 	})
 	return out, err
 }

@@ -90,7 +90,7 @@ func (s *Service) storeRegistration(ctx context.Context, product Product, caller
 			if err := s.claimIntegration(ctx, tx, caller, r, &i, registrant); err != nil {
 				return err
 			}
-			if secret, err = s.applyRegistration(&i, r); err != nil {
+			if secret, err = s.applyRegistration(ctx, tx, &i, r); err != nil {
 				return err
 			}
 			i, err = integrations.Save(ctx, i)
@@ -140,12 +140,12 @@ func (s *Service) peerProduct(ctx context.Context, caller keys.Principal) (strin
 
 // applyRegistration changes an integration as the peer's registration says. It returns
 // the webhook secret if it generated one.
-func (s *Service) applyRegistration(i *integration.Integration, r Registration) (secret string, err error) {
+func (s *Service) applyRegistration(ctx context.Context, tx pgx.Tx, i *integration.Integration, r Registration) (secret string, err error) {
 	if secret, err = s.acceptSecret(i, r.Secret); err != nil {
 		return "", err
 	}
 	if r.Key != "" {
-		if err := s.setRemoteKey(i, r.Key); err != nil {
+		if err := s.setRemoteKey(ctx, tx, i, r.Key); err != nil {
 			return "", err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
 
@@ -130,9 +131,12 @@ func (s *Service) promotePendingSecret(i *integration.Integration, sent integrat
 }
 
 // setRemoteKey makes the peer's key the current one and keeps the one before.
-func (s *Service) setRemoteKey(i *integration.Integration, key string) error {
+func (s *Service) setRemoteKey(ctx context.Context, tx pgx.Tx, i *integration.Integration, key string) error {
 	secrets, err := i.OpenSecrets(s.Box)
 	if err != nil || secrets.RemoteKey == key {
+		return err
+	}
+	if i.IsLink, err = isLinkKey(ctx, tx, key); err != nil {
 		return err
 	}
 	if secrets.RemoteKey != "" {
@@ -142,12 +146,22 @@ func (s *Service) setRemoteKey(i *integration.Integration, key string) error {
 	return nil
 }
 
+// isLinkKey reports whether this hub issued a key for a link of two of its accounts.
+func isLinkKey(ctx context.Context, tx pgx.Tx, key string) (bool, error) {
+	if keys.Check(key) != nil { // another issuer's
+		return false, nil
+	}
+	hash := keys.Hash(key)
+	isLink, err := dbgen.New(tx).IsLinkKey(ctx, hash[:])
+	return isLink, store.Wrap("looking whose a key is", err)
+}
+
 // setPendingLocalKey issues the key that the next registration brings the peer. A key
 // that was issued before is used instead of a new one unless it is "".
 func (s *Service) setPendingLocalKey(ctx context.Context, tx pgx.Tx, product Product, i *integration.Integration, issued string) error {
 	if issued == "" {
 		key, plain, err := s.Keys.CreateIn(ctx, tx, keys.Draft{
-			TenantID: i.TenantID, Name: i.Product, Environment: i.Environment, IntegrationID: &i.ID, ForPeer: true,
+			TenantID: i.TenantID, Name: i.Product, Environment: i.Environment, IntegrationID: &i.ID, ForPeer: true, ForLink: i.IsLink,
 		})
 		if err != nil {
 			return err

@@ -189,7 +189,7 @@ func (s *Service) beginHandshake(ctx context.Context, product Product, r Request
 		}
 		i.APIURL, i.WebhookURL, i.Features, i.Uses = r.APIURL, r.WebhookURL, validNames(status.Features), validNames(r.Uses)
 		i.BeginHandshake(s.Now().Add(firstRetry))
-		if err := s.setRemoteKey(&i, r.Key); err != nil {
+		if err := s.setRemoteKey(ctx, tx, &i, r.Key); err != nil {
 			return err
 		}
 		if err := s.setPendingSecret(&i); err != nil {

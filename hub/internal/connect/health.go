@@ -140,11 +140,17 @@ func (s *Service) Probe(ctx context.Context, id uuid.UUID, filter integration.Fi
 // restoreRemoteKey makes the peer's previous key the current one: the peer refuses the
 // newer one. probed is the integration as it was probed.
 func (s *Service) restoreRemoteKey(ctx context.Context, probed integration.Integration) error {
-	_, err := s.update(ctx, probed.ID, integration.Filter{}, func(i *integration.Integration, _ pgx.Tx) error {
-		if bytes.Equal(i.RemoteKey, probed.RemoteKey) {
-			i.RemoteKey, i.PreviousRemoteKey = i.PreviousRemoteKey, i.RemoteKey
+	_, err := s.update(ctx, probed.ID, integration.Filter{}, func(i *integration.Integration, tx pgx.Tx) error {
+		if !bytes.Equal(i.RemoteKey, probed.RemoteKey) {
+			return nil
 		}
-		return nil
+		i.RemoteKey, i.PreviousRemoteKey = i.PreviousRemoteKey, i.RemoteKey
+		secrets, err := i.OpenSecrets(s.Box)
+		if err != nil {
+			return err
+		}
+		i.IsLink, err = isLinkKey(ctx, tx, secrets.RemoteKey)
+		return err
 	})
 	return err
 }

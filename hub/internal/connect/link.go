@@ -20,7 +20,8 @@ type LinkRequest struct {
 }
 
 // Link issues a key of the peer tenant and runs the ordinary handshake with it, over
-// HTTP. It returns both sides' integrations, the first tenant's first. A tenant that is
+// HTTP. This key, and the one that the handshake brings the peer, have the rate of links. It
+// returns both sides' integrations, the first tenant's first. A tenant that is
 // connected to another account of the other's product is a [hub.ErrConflict]; then
 // nothing is changed.
 func (s *Service) Link(ctx context.Context, r LinkRequest) ([2]View, error) {
@@ -42,7 +43,7 @@ func (s *Service) Link(ctx context.Context, r LinkRequest) ([2]View, error) {
 			return both, err
 		}
 	}
-	key, plain, err := s.Keys.Create(ctx, keys.Draft{TenantID: peer.ID, Name: tenant.Product, Environment: r.Environment, ForPeer: true})
+	key, plain, err := s.Keys.Create(ctx, keys.Draft{TenantID: peer.ID, Name: tenant.Product, Environment: r.Environment, ForPeer: true, ForLink: true})
 	if err != nil {
 		return both, err
 	}

@@ -21,18 +21,18 @@ import (
 const leaseAndReturnSQL = `
 	set due_at = now() + interval '30 seconds', next_attempt_at = null
 	from picked p where d.id = p.id
-	returning d.id, d.target_id, d.integration, d.attempts, d.spent, d.round_at, now() - p.due_at, coalesce(d.ordering_key, '')`
+	returning d.id, d.target_id, d.integration, d.priority, d.attempts, d.spent, d.round_at, now() - p.due_at, coalesce(d.ordering_key, '')`
 
-// claimTargetsSQL claims due rows of several targets, of each the oldest up to its number
-// of places.
+// claimTargetsSQL claims due rows of several targets and priorities, of each the oldest up
+// to its number of places.
 const claimTargetsSQL = `
 	with picked as (
-		select due.id, due.due_at from unnest($1::uuid[], $2::integer[]) wanted(target_id, places),
+		select due.id, due.due_at from unnest($1::uuid[], $2::smallint[], $3::integer[]) wanted(target_id, priority, places),
 		lateral (
 			select id, due_at from hub.deliveries
-			where status = 0 and target_id = wanted.target_id and due_at <= now()
+			where status = 0 and target_id = wanted.target_id and priority = wanted.priority and due_at <= now()
 			order by due_at, id limit wanted.places for update skip locked) due
-		limit 512)
+		limit 2048)
 	update hub.deliveries d` + leaseAndReturnSQL
 
 // "status + 0" keeps the planner from reading all pending rows by their index
@@ -58,7 +58,7 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (LeasedDelivery, error) {
 		delivery := LeasedDelivery{LeasedAt: leasedAt}
 		var overdue time.Duration
-		err := row.Scan(&delivery.ID, &delivery.Target, &delivery.IsIntegration, &delivery.PriorAttempts, &delivery.Spent, &delivery.RoundAt, &overdue, &delivery.OrderingKey)
+		err := row.Scan(&delivery.ID, &delivery.Target, &delivery.IsIntegration, &delivery.Priority, &delivery.PriorAttempts, &delivery.Spent, &delivery.RoundAt, &overdue, &delivery.OrderingKey)
 		delivery.ReadyAt = leasedAt.Add(-max(0, overdue))
 		return delivery, err
 	})
@@ -165,7 +165,7 @@ func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) error
 	deliveries, err := d.claim(ctx, claimRetriesSQL, ids, attempts)
 	d.mu.Lock()
 	for _, retry := range retries {
-		d.release(d.laneOf(retry.target, retry.tenant), 1)
+		d.release(d.laneOf(retry.target, retry.tenant), hub.PriorityNormal, 1)
 	}
 	d.mu.Unlock()
 	if err != nil {
@@ -184,7 +184,7 @@ func (d *Dispatcher) reserveRetries(retries []retryKey) []retryKey {
 	for _, retry := range retries {
 		l := d.laneOf(retry.target, retry.tenant)
 		if d.tenantPlaces(l.tenant) > 0 {
-			l.addReserved(1)
+			l.addReserved(hub.PriorityNormal, 1) // which it has is known once it is claimed
 			d.queued++
 			placed = append(placed, retry)
 		}
@@ -196,7 +196,7 @@ func (d *Dispatcher) reserveRetries(retries []retryKey) []retryKey {
 func (d *Dispatcher) enqueueClaimed(deliveries []LeasedDelivery) {
 	d.mu.Lock()
 	for _, delivery := range deliveries {
-		d.laneOf(delivery.Target, delivery.Event.TenantID).addReserved(1)
+		d.laneOf(delivery.Target, delivery.Event.TenantID).addReserved(delivery.Priority, 1)
 		d.queued++
 	}
 	d.mu.Unlock()

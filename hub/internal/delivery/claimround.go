@@ -6,11 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
 )
 
 const (
-	claimBatch         = 512 // rows taken from the database at once
+	claimBatch         = 512 // rows of one priority taken from the database at once
 	maxTargetsPerClaim = 32
 )
 
@@ -56,10 +57,11 @@ func (d *Dispatcher) nextClaims() []*lane {
 	return lanes
 }
 
-// claimRequest asks for due rows of one lane.
+// claimRequest asks for due rows of one lane and priority.
 type claimRequest struct {
-	lane   *lane
-	places int // reserved
+	lane     *lane
+	priority hub.Priority
+	places   int // reserved
 }
 
 // claimRound claims due rows of some lanes in one statement: of each as many as there are
@@ -80,11 +82,11 @@ func (d *Dispatcher) claimRound(ctx context.Context) error {
 	if len(requests) == 0 {
 		return nil
 	}
-	targets, places := make([]uuid.UUID, len(requests)), make([]int32, len(requests))
+	targets, priorities, places := make([]uuid.UUID, len(requests)), make([]int16, len(requests)), make([]int32, len(requests))
 	for i, request := range requests {
-		targets[i], places[i] = request.lane.target, int32(request.places)
+		targets[i], priorities[i], places[i] = request.lane.target, int16(request.priority), int32(request.places)
 	}
-	deliveries, err := d.claim(ctx, claimTargetsSQL, targets, places)
+	deliveries, err := d.claim(ctx, claimTargetsSQL, targets, priorities, places)
 	if err != nil {
 		deliveries = nil // claimed but unreadable: their leases end by themselves
 	}
@@ -118,10 +120,19 @@ func (d *Dispatcher) reserveClaims(lanes []*lane, receivers []*directory.Target)
 			l = d.laneOf(l.target, receiver.TenantID)
 			l.tenant.limits = receiver.Limits
 		}
-		places := d.reserveUpTo(l, claimBatch/len(lanes), interval)
-		l.backlog = places == 0 // else until the rows are seen; set again by who stores others meanwhile
-		if places > 0 {
-			requests = append(requests, claimRequest{l, places})
+		l.interval = interval
+		for _, priority := range claimOrder {
+			if !l.backlog.has(priority) {
+				continue
+			}
+			wanted := claimBatch / len(lanes)
+			if priority == hub.PriorityHigh {
+				wanted = min(wanted, maxHighPlaces)
+			}
+			if places := d.reserveUpTo(l, priority, wanted); places > 0 {
+				requests = append(requests, claimRequest{l, priority, places})
+				l.backlog &^= setOf(priority) // until the rows are seen; set again by who stores others meanwhile
+			}
 		}
 	}
 	return requests
@@ -130,21 +141,25 @@ func (d *Dispatcher) reserveClaims(lanes []*lane, receivers []*directory.Target)
 // settleClaims releases the places that were not needed, and queues the lanes again that
 // may have more due rows.
 func (d *Dispatcher) settleClaims(requests []claimRequest, deliveries []LeasedDelivery, failed bool) {
-	counts := make(map[uuid.UUID]int, len(requests))
+	type claimed struct {
+		target   uuid.UUID
+		priority hub.Priority
+	}
+	counts := make(map[claimed]int, len(requests))
 	for _, delivery := range deliveries {
-		counts[delivery.Target]++
+		counts[claimed{delivery.Target, delivery.Priority}]++
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, request := range requests {
-		l, claimed := request.lane, counts[request.lane.target]
-		d.release(l, request.places-claimed)
+		l, count := request.lane, counts[claimed{request.lane.target, request.priority}]
+		d.release(l, request.priority, request.places-count)
 		switch {
 		case failed:
-			l.backlog = true // the next sweep tries again
-		case claimed == request.places:
-			l.backlog = true
-			if d.freePlaces(l) > 0 {
+			l.backlog |= setOf(request.priority) // the next sweep tries again
+		case count == request.places:
+			l.backlog |= setOf(request.priority)
+			if d.freePlaces(l, request.priority) > 0 {
 				d.queueClaim(l)
 			}
 		}

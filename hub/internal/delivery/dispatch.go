@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
 )
@@ -107,55 +108,40 @@ func (d *Dispatcher) shareOf(tenant uuid.UUID) *tenantShare {
 	return t
 }
 
-// Reserve takes a place in the queue for a delivery about to be committed.
-func (d *Dispatcher) Reserve(target *directory.Target) bool {
+// Reserve takes a place in the queue for a delivery about to be committed. One of high
+// priority gets a place where the target's others get none any more, unless many such wait.
+func (d *Dispatcher) Reserve(target *directory.Target, priority hub.Priority) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.laneOf(target.ID, target.TenantID)
 	l.tenant.limits = target.Limits
-	return d.reserveUpTo(l, 1, paceInterval(target)) == 1
-}
-
-// ReserveForPing is [Dispatcher.Reserve] for a ping: it gets a place where the target's others
-// get none any more, unless many pings wait.
-func (d *Dispatcher) ReserveForPing(target *directory.Target) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l := d.laneOf(target.ID, target.TenantID)
-	l.tenant.limits = target.Limits
-	if d.stopping || l.pings() >= maxPings {
-		return false
-	}
 	l.interval = paceInterval(target)
-	l.addReserved(1)
-	d.queued++
-	return true
+	return d.reserveUpTo(l, priority, 1) == 1
 }
 
-// reserveUpTo takes up to n places and returns how many it got. It sets the lane's pace
-// first: a lane must not take more than can start while the leases are young. The caller
-// holds mu.
-func (d *Dispatcher) reserveUpTo(l *lane, n int, interval time.Duration) int {
+// reserveUpTo takes up to n places for a priority and returns how many it got. The lane's
+// pace is set before: a lane must not take more than can start while the leases are young.
+// The caller holds mu.
+func (d *Dispatcher) reserveUpTo(l *lane, priority hub.Priority, n int) int {
 	if d.stopping {
 		return 0
 	}
-	l.interval = interval
-	n = min(n, d.freePlaces(l))
-	l.addReserved(n)
+	n = min(n, d.freePlaces(l, priority))
+	l.addReserved(priority, n)
 	d.queued += n
 	return n
 }
 
 // Release frees a reserved place.
-func (d *Dispatcher) Release(target uuid.UUID) {
+func (d *Dispatcher) Release(target uuid.UUID, priority hub.Priority) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.release(d.laneOf(target, uuid.Nil), 1)
+	d.release(d.laneOf(target, uuid.Nil), priority, 1)
 }
 
-// release frees reserved places. The caller holds mu.
-func (d *Dispatcher) release(l *lane, n int) {
-	l.addReserved(-n)
+// release frees places reserved for a priority. The caller holds mu.
+func (d *Dispatcher) release(l *lane, priority hub.Priority, n int) {
+	l.addReserved(priority, -n)
 	d.queued -= n
 }
 
@@ -169,7 +155,7 @@ func (d *Dispatcher) Dispatch(deliveries []LeasedDelivery, lease *CommitLease) {
 	defer d.mu.Unlock()
 	for _, delivery := range deliveries {
 		l := d.laneOf(delivery.Target, uuid.Nil)
-		l.reserved--
+		l.reserved[rank(delivery.Priority)]--
 		l.push(delivery)
 		d.queueLane(l)
 	}

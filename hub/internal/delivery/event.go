@@ -8,7 +8,7 @@ import (
 )
 
 // TypePing is the type of the event that tries an endpoint. Somebody waits for its outcome:
-// it goes before the deliveries that wait for the same endpoint.
+// it has [hub.PriorityHigh].
 const TypePing = "hub.ping"
 
 // Event is the event of a delivery with its envelope, shared by all deliveries of the

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/directory"
 )
@@ -29,11 +30,11 @@ func TestLaneHoldsWhatCanStartInTime(t *testing.T) {
 		"one in 2 seconds":  {lane{interval: 2 * time.Second}, 4},
 		"one in an hour":    {lane{interval: time.Hour}, 1},
 		"paced and slow":    {lane{interval: 10 * time.Millisecond, attemptTime: time.Second}, 481},
-		"some are reserved": {lane{attemptTime: time.Second, reserved: 81}, 400},
+		"some are reserved": {lane{attemptTime: time.Second, reserved: [priorityCount]int{9, 81, 100}}, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, c.lane.freeCapacity(concurrency))
+			require.Equal(t, c.want, c.lane.freeCapacity(concurrency, hub.PriorityNormal))
 		})
 	}
 }
@@ -44,7 +45,7 @@ func TestLaneKnowsItsPaceFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	d := NewDispatcher(Config{Now: time.Now, Concurrency: 64, EndpointConcurrency: 64})
 	places := 0
-	for target := (&directory.Target{ID: uuid.New(), RatePerMinute: 600, Enabled: true}); d.Reserve(target); {
+	for target := (&directory.Target{ID: uuid.New(), RatePerMinute: 600, Enabled: true}); d.Reserve(target, hub.PriorityNormal); {
 		places++
 	}
 	require.Equal(t, 76, places)
@@ -86,11 +87,11 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	d.Directory = directory.New(hubtest.Database(t), nil, nil, slog.New(slog.DiscardHandler), time.Now)
 	d.queued = maxQueued
 	target := uuid.New()
-	d.Wake(target)
+	d.wake(target, setOf(hub.PriorityNormal)|setOf(hub.PriorityBulk))
 	<-d.claimSignal
 	require.NoError(t, d.claimRound(t.Context()))
 	require.Empty(t, d.claimSignal)
-	require.True(t, d.lanes[target].backlog, "it is remembered that rows wait")
+	require.NotZero(t, d.lanes[target].backlog, "it is remembered that rows wait")
 }
 
 // A job that was held back keeps its place: receivers get the oldest first.
@@ -116,37 +117,4 @@ func TestLanePutsBackInOrder(t *testing.T) {
 	empty := &lane{}
 	empty.unpop(jobs[1])
 	require.Equal(t, jobs[1].ID, empty.pop().ID)
-}
-
-// A ping goes before the deliveries that wait, also where it is held back or the lane takes
-// no others any more; pings keep their order, and many of them get no place.
-func TestPingsGoFirst(t *testing.T) {
-	t.Parallel()
-	l := &lane{}
-	made := func(id byte, eventType string) LeasedDelivery {
-		return LeasedDelivery{ID: uuid.UUID{id}, ReadyAt: time.Unix(int64(id), 0), Event: &Event{Type: eventType}}
-	}
-	for id := range byte(4) {
-		l.push(made(id, "a.b"))
-	}
-	require.Equal(t, uuid.UUID{0}, l.pop().ID)
-	l.push(made(10, TypePing))
-	l.push(made(11, TypePing))
-	held := l.pop()
-	require.Equal(t, uuid.UUID{10}, held.ID)
-	l.unpop(held)
-	l.unpop(made(0, "a.b"))
-	for _, id := range []byte{10, 11, 0, 1, 2, 3} {
-		require.Equal(t, uuid.UUID{id}, l.pop().ID)
-	}
-
-	d := NewDispatcher(Config{Now: time.Now, Concurrency: 1, EndpointConcurrency: 1})
-	target := &directory.Target{ID: uuid.New(), RatePerMinute: 1, Enabled: true}
-	for d.Reserve(target) {
-	}
-	require.True(t, d.ReserveForPing(target), "beyond the lane's capacity")
-	for range maxPings {
-		d.lanes[target.ID].push(made(1, TypePing))
-	}
-	require.False(t, d.ReserveForPing(target))
 }

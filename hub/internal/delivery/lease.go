@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
 )
 
 // LeaseDuration is how long a delivery belongs to the process that claimed it, by the
@@ -36,6 +38,7 @@ type LeasedDelivery struct {
 	ID            uuid.UUID
 	Target        uuid.UUID
 	IsIntegration bool // Target is an integration, else an endpoint
+	Priority      hub.Priority
 	Event         *Event
 	PriorAttempts int          // attempts made so far
 	Spent         int          // of these, the ones that count against this round's four
@@ -46,8 +49,6 @@ type LeasedDelivery struct {
 	OrderingKey   string       // by which it is the head of an order of its target; "": none
 	paced         bool         // has this process's turn at a paced target
 }
-
-func (d *LeasedDelivery) isPing() bool { return d.Event != nil && d.Event.Type == TypePing }
 
 // makeDue makes deliveries due again at once: they were leased but not attempted.
 func (d *Dispatcher) makeDue(ctx context.Context, deliveries []LeasedDelivery) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -48,8 +47,8 @@ func (d *Dispatcher) listen(ctx context.Context, channel string, onListening fun
 		if err != nil {
 			return fmt.Errorf("waiting for a notification: %w", err)
 		}
-		if target, err := uuid.Parse(notification.Payload); err == nil {
-			d.Wake(target)
+		if target, priorities, ok := parseDue(notification.Payload); ok {
+			d.wake(target, priorities)
 		}
 	}
 }

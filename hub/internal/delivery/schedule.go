@@ -125,7 +125,7 @@ func (d *Dispatcher) popAndStart(l *lane) LeasedDelivery {
 	if delivery.paced {
 		l.nextAt = d.Now().Add(l.interval)
 	}
-	if l.backlog && d.tenantPlaces(l.tenant) > 0 && (l.waiting() == 0 || 2*l.freeCapacity(d.EndpointConcurrency) >= l.capacity(d.EndpointConcurrency)) {
+	if l.backlog != 0 && d.tenantPlaces(l.tenant) > 0 && l.isLow(d.EndpointConcurrency) {
 		d.queueClaim(l)
 	}
 	return delivery
@@ -216,7 +216,7 @@ func (d *Dispatcher) takeLocalTurn(l *lane, interval time.Duration) (wait time.D
 func (l *lane) update(r laneUpdate) {
 	switch {
 	case r.skipped:
-		l.backlog = true // claimed again once released, or when its lease ends
+		l.backlog = allPriorities // claimed again once released, or when its lease ends
 	case r.pacedFor > 0:
 	case r.healthy:
 		l.failures = 0

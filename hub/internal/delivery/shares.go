@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
 )
 
@@ -78,21 +79,35 @@ func (d *Dispatcher) othersWait(t *tenantShare) bool {
 	return waiting > 0
 }
 
-// freePlaces returns how many more deliveries a lane may take. The bounds of its tenant
-// and of the process apply beside its own. The caller holds mu.
-func (d *Dispatcher) freePlaces(l *lane) int {
+// freePlaces returns how many more deliveries of a priority a lane may take. The bounds of
+// its tenant and of the process apply beside its own, except for the first of high priority.
+// The caller holds mu.
+func (d *Dispatcher) freePlaces(l *lane, priority hub.Priority) int {
 	t := l.tenant
-	places := min(l.freeCapacity(d.EndpointConcurrency), d.tenantPlaces(t))
+	places := min(l.freeCapacity(d.EndpointConcurrency, priority), d.tenantPlaces(t))
 	if l.attemptTime >= slowAttempt {
 		// The tenant's slow lanes share its workers: together they hold what can start in
 		// time. A lane without any may hold one, so that each has its turn.
 		startable := 1 + int(time.Duration(d.workerShare(t))*(startWithin/2)/l.attemptTime) - t.queued
-		if l.waiting()+l.reserved == 0 {
+		if l.waiting()+l.reservedPlaces() == 0 {
 			startable = max(1, startable)
 		}
 		places = min(places, startable)
 	}
+	if priority == hub.PriorityHigh && l.held(priority) == 0 {
+		places = max(places, 1)
+	}
 	return max(0, places)
+}
+
+// mayClaim reports whether a lane has a backlog and a place for it. The caller holds mu.
+func (d *Dispatcher) mayClaim(l *lane) bool {
+	for _, priority := range claimOrder {
+		if l.backlog.has(priority) && d.freePlaces(l, priority) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // tenantPlaces returns how many more places in the queue a tenant may take. The caller
@@ -126,6 +141,9 @@ type turnQueue[T any] struct {
 }
 
 func (q *turnQueue[T]) len() int { return len(q.items) - q.head }
+
+// waiting returns what waits, in order. It is valid until the queue changes.
+func (q *turnQueue[T]) waiting() []T { return q.items[q.head:] }
 
 func (q *turnQueue[T]) push(item T) {
 	if len(q.items) == cap(q.items) && q.head >= (len(q.items)+1)/2 {

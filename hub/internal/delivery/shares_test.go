@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
 )
 
@@ -14,7 +15,7 @@ import (
 func reserveAll(d *Dispatcher, tenant uuid.UUID, targets int, limits directory.Limits) (places int) {
 	for target := range targets {
 		receiver := &directory.Target{ID: uuid.NewSHA1(tenant, []byte{byte(target), byte(target >> 8)}), TenantID: tenant, Limits: limits, Enabled: true}
-		for d.Reserve(receiver) {
+		for d.Reserve(receiver, hub.PriorityNormal) {
 			places++
 		}
 	}
@@ -51,15 +52,15 @@ func TestSlowLanesHoldWhatCanStartInTime(t *testing.T) {
 	startable := 1 + 512*3/4
 	held := 0
 	for _, l := range lanes[:10] {
-		held += d.reserveUpTo(l, 10_000, 0)
+		held += d.reserveUpTo(l, hub.PriorityNormal, 10_000)
 	}
 	require.InDelta(t, startable, held, 10)
 	for _, l := range lanes[1000:] {
-		require.Equal(t, 1, d.reserveUpTo(l, 16, 0))
-		require.Zero(t, d.reserveUpTo(l, 16, 0))
+		require.Equal(t, 1, d.reserveUpTo(l, hub.PriorityNormal, 16))
+		require.Zero(t, d.reserveUpTo(l, hub.PriorityNormal, 16))
 	}
 	fast := d.laneOf(uuid.New(), tenant)
-	require.Equal(t, 100, d.reserveUpTo(fast, 100, 0), "those that are not slow are not bounded")
+	require.Equal(t, 100, d.reserveUpTo(fast, hub.PriorityNormal, 100), "those that are not slow are not bounded")
 }
 
 // A lane whose tenant becomes known takes along what it holds.
@@ -68,11 +69,11 @@ func TestLaneMovesToItsTenant(t *testing.T) {
 	d := NewDispatcher(Config{Now: time.Now, Concurrency: 4, EndpointConcurrency: 4})
 	target, tenant := uuid.New(), uuid.New()
 	l := d.laneOf(target, uuid.Nil)
-	require.Equal(t, 3, d.reserveUpTo(l, 3, 0))
+	require.Equal(t, 3, d.reserveUpTo(l, hub.PriorityNormal, 3))
 	require.Same(t, l, d.laneOf(target, tenant))
 	require.Equal(t, 3, d.shareOf(tenant).queued)
 	require.Zero(t, d.shareOf(uuid.Nil).queued)
-	d.release(l, 3)
+	d.release(l, hub.PriorityNormal, 3)
 	d.dropIdleLanes()
 	require.Empty(t, d.lanes)
 	require.Empty(t, d.tenants)
@@ -89,18 +90,18 @@ func TestWakeTasksAreBoundedByTenant(t *testing.T) {
 	for range 1400 {
 		target := uuid.New()
 		d.laneOf(target, tenant)
-		d.AnnounceBacklog(target)
+		d.AnnounceBacklog(target, hub.PriorityNormal)
 	}
 	for range maxWakesOfOthers {
 		<-woken
 	}
 	d.laneOf(other, uuid.New())
-	d.AnnounceBacklog(other)
+	d.AnnounceBacklog(other, hub.PriorityNormal)
 	require.Equal(t, other, <-woken)
 	now = now.Add(wakeInterval)
 	last := uuid.New()
 	d.laneOf(last, tenant)
-	d.AnnounceBacklog(last)
+	d.AnnounceBacklog(last, hub.PriorityNormal)
 	require.Equal(t, last, <-woken)
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
 )
 
 const (
@@ -27,9 +29,9 @@ const (
 // database's time. The index deliveries_due_at finds the rows, so those that are not due
 // cost nothing. It has the expression instead of the column so that nothing else uses it.
 const scanDueSQL = `
-	select now(), due.tenant_id, due.target_id
+	select now(), due.tenant_id, due.target_id, due.priority
 	from (values (1)) always left join (
-		select distinct tenant_id, target_id from hub.deliveries
+		select distinct tenant_id, target_id, priority from hub.deliveries
 		where case when status = 0 then due_at end <= now()`
 
 // Where nothing is known of a partition, the planner assumes that a range with two bounds
@@ -118,7 +120,7 @@ func (d *Dispatcher) sweepAll(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, l := range d.lanes {
-		if l.backlog && d.freePlaces(l) > 0 {
+		if d.mayClaim(l) {
 			d.queueClaim(l)
 		}
 	}
@@ -137,13 +139,17 @@ func (d *Dispatcher) findDue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("finding targets with due deliveries: %w", err)
 	}
-	type dueTarget struct{ tenant, target uuid.UUID }
+	type dueTarget struct {
+		tenant, target uuid.UUID
+		priority       hub.Priority
+	}
 	var due []dueTarget
 	var databaseNow time.Time
 	var tenant, target *uuid.UUID
-	_, err = pgx.ForEachRow(rows, []any{&databaseNow, &tenant, &target}, func() error {
+	var priority *hub.Priority
+	_, err = pgx.ForEachRow(rows, []any{&databaseNow, &tenant, &target, &priority}, func() error {
 		if target != nil {
-			due = append(due, dueTarget{*tenant, *target})
+			due = append(due, dueTarget{*tenant, *target, *priority})
 		}
 		return nil
 	})
@@ -154,7 +160,7 @@ func (d *Dispatcher) findDue(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, found := range due {
-		d.laneOf(found.target, found.tenant).backlog = true
+		d.laneOf(found.target, found.tenant).backlog |= setOf(found.priority)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func requireClaimReadsWhatItClaims(t *testing.T, pool *pgxpool.Pool) {
 		for i := range places {
 			places[i] = claimBatch / maxTargetsPerClaim
 		}
-		return buffersRead(t, pool, claimTargetsSQL, targets, places)
+		return buffersRead(t, pool, claimTargetsSQL, targets, make([]int16, len(targets)), places)
 	}
 	for range 2 {
 		require.LessOrEqual(t, claim(), maxTargetsPerClaim*47*4)
@@ -110,9 +110,9 @@ func (d *Dispatcher) marked() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, l := range d.lanes {
-		if l.backlog {
+		if l.backlog != 0 {
 			n++
-			l.backlog = false
+			l.backlog = 0
 		}
 	}
 	return n

@@ -21,15 +21,17 @@ func (d *Dispatcher) TakeBack(ids []uuid.UUID) {
 		}
 	}
 	for _, l := range d.lanes {
-		for _, delivery := range l.queue[l.head:] {
-			if !wanted[delivery.ID] || delivery.Spent > 0 || d.takenBack[delivery.ID].Equal(delivery.LeasedAt) {
-				continue
+		for i := range l.queues {
+			for _, delivery := range l.queues[i].waiting() {
+				if !wanted[delivery.ID] || delivery.Spent > 0 || d.takenBack[delivery.ID].Equal(delivery.LeasedAt) {
+					continue
+				}
+				if d.takenBack == nil {
+					d.takenBack = make(map[uuid.UUID]time.Time)
+				}
+				d.takenBack[delivery.ID] = delivery.LeasedAt
+				taken = append(taken, delivery)
 			}
-			if d.takenBack == nil {
-				d.takenBack = make(map[uuid.UUID]time.Time)
-			}
-			d.takenBack[delivery.ID] = delivery.LeasedAt
-			taken = append(taken, delivery)
 		}
 	}
 	d.hasTakenBack.Store(len(d.takenBack) > 0)

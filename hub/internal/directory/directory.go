@@ -43,6 +43,7 @@ type Directory struct {
 	connectors Connectors
 	log        *slog.Logger
 	now        func() time.Time
+	linkRate   int // of the keys of links, requests a minute; 0 = no limit
 	cache      *cache
 	lastUses   sync.Map // key id → time.Time, stored by Run
 }
@@ -54,6 +55,13 @@ type Connectors func(product string) hub.Connector
 // date.
 func New(pool *pgxpool.Pool, secrets Opener, connectors Connectors, log *slog.Logger, now func() time.Time) *Directory {
 	return &Directory{pool: pool, secrets: secrets, connectors: connectors, log: log, now: now, cache: newCache()}
+}
+
+// WithLinkRate sets the rate of links within this hub, in requests a minute: that of their
+// keys, and just below it the pace of their deliveries. 0 = no limit.
+func (d *Directory) WithLinkRate(perMinute int) *Directory {
+	d.linkRate = perMinute
+	return d
 }
 
 // shutdownFlushTimeout bounds storing the last uses of keys when the process stops.
@@ -165,7 +173,7 @@ func (d *Directory) loadKeys(ctx context.Context, hashes [][sha256.Size]byte) (m
 	loaded := make(map[[sha256.Size]byte]*Key, len(rows))
 	for _, row := range rows {
 		hash := [sha256.Size]byte(row.Key.Hash)
-		loaded[hash] = &Key{Principal: keys.PrincipalOf(dbgen.KeyWithTenantByHashRow(row)), expiresAt: row.Key.ExpiresAt, hash: hash}
+		loaded[hash] = &Key{Principal: keys.PrincipalOf(dbgen.KeyWithTenantByHashRow(row), keys.LinkRate(d.linkRate)), expiresAt: row.Key.ExpiresAt, hash: hash}
 	}
 	d.cache.store(drops, func() {
 		for _, hash := range hashes {

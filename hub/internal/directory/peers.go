@@ -38,12 +38,16 @@ func (d *Directory) loadPeerTarget(ctx context.Context, id uuid.UUID) (*Target, 
 
 func (d *Directory) newPeerTarget(i integration.Integration, tenant dbgen.Tenant) (*Target, error) {
 	connector := d.connectors(i.Product)
+	rate := connector.Spec().RatePerMinute
+	if i.IsLink {
+		rate = d.linkRate
+	}
 	peer, err := integration.NewPeer(i, tenant.Product, connector, d.secrets)
 	if err != nil {
 		return nil, err
 	}
 	return &Target{
-		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Peer: peer, RatePerMinute: paceBelow(connector.Spec().RatePerMinute),
+		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Peer: peer, RatePerMinute: paceBelow(rate),
 		Enabled: i.Status == integration.StatusActive, patterns: i.EventTypes, Limits: limitsOf(tenant), product: tenant.Product,
 	}, nil
 }

@@ -41,7 +41,7 @@ func (i *Integration) ClaimAccount(samePeer bool, account string) (isNew bool, e
 // clearPeer drops everything the integration has of its peer.
 func (i *Integration) clearPeer() {
 	i.Secret, i.PreviousSecret, i.PreviousSecretExpiresAt, i.PendingSecret = nil, nil, nil, nil
-	i.RemoteKey, i.RemoteKeyLast4, i.PreviousRemoteKey = nil, "", nil
+	i.RemoteKey, i.RemoteKeyLast4, i.PreviousRemoteKey, i.IsLink = nil, "", nil, false
 	i.PendingLocalKey, i.PendingLocalKeyID = nil, nil
 	i.APIURL, i.PeerWebhookURL, i.PeerIntegrationID = "", "", ""
 	i.Features, i.EventTypes = []string{}, []string{"*"}

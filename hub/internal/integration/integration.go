@@ -45,6 +45,7 @@ type Integration struct {
 	RemoteKey               []byte // the peer's key, for our calls
 	RemoteKeyLast4          string
 	PreviousRemoteKey       []byte // tried when the peer refuses RemoteKey
+	IsLink                  bool   // this hub issued RemoteKey, for a link of two of its accounts
 	PendingLocalKey         []byte // our key for the peer, until the peer has it
 	PendingLocalKeyID       *uuid.UUID
 

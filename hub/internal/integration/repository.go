@@ -120,7 +120,7 @@ func (r Repository) Save(ctx context.Context, i Integration) (Integration, error
 	row, err := r.queries.UpdateIntegration(ctx, dbgen.UpdateIntegrationParams{
 		ID: i.ID, Status: string(i.Status), Disabled: i.Disabled, ApiUrl: i.APIURL, WebhookUrl: i.WebhookURL, PeerWebhookUrl: i.PeerWebhookURL,
 		Secret: i.Secret, PreviousSecret: i.PreviousSecret, PreviousExpiresAt: i.PreviousSecretExpiresAt, PendingSecret: i.PendingSecret,
-		RemoteKey: i.RemoteKey, RemoteLast4: i.RemoteKeyLast4, PreviousRemoteKey: i.PreviousRemoteKey,
+		RemoteKey: i.RemoteKey, RemoteLast4: i.RemoteKeyLast4, PreviousRemoteKey: i.PreviousRemoteKey, Link: i.IsLink,
 		PendingKey: i.PendingLocalKey, PendingKeyID: i.PendingLocalKeyID, Features: i.Features, Enabled: i.Uses, EventTypes: i.EventTypes,
 		PeerIntegrationID: nullable(i.PeerIntegrationID), PeerAccount: nullable(i.PeerAccount), AccountSince: i.AccountSince,
 		RegisterAt: i.NextRegistrationAt, RegisterTries: i.RegistrationFailures, RegisteredAt: i.RegisteredAt, RegisteredEvents: i.RegisteredEvents, PeerRegisteredAt: i.PeerRegisteredAt,
@@ -198,7 +198,7 @@ func fromRow(row dbgen.Integration) Integration {
 		APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl, PeerWebhookURL: row.PeerWebhookUrl,
 		EventTypes: row.EventTypes, Features: row.Features, Uses: row.Enabled,
 		Secret: row.Secret, PreviousSecret: row.PreviousSecret, PreviousSecretExpiresAt: row.PreviousExpiresAt, PendingSecret: row.PendingSecret,
-		RemoteKey: row.RemoteKey, RemoteKeyLast4: row.RemoteLast4, PreviousRemoteKey: row.PreviousRemoteKey,
+		RemoteKey: row.RemoteKey, RemoteKeyLast4: row.RemoteLast4, PreviousRemoteKey: row.PreviousRemoteKey, IsLink: row.Link,
 		PendingLocalKey: row.PendingKey, PendingLocalKeyID: row.PendingKeyID,
 		PeerIntegrationID: value(row.PeerIntegrationID), PeerAccount: value(row.PeerAccount), AccountSince: row.AccountSince,
 		Handshake: row.Handshake, NextRegistrationAt: row.RegisterAt, RegistrationFailures: row.RegisterTries,

@@ -187,7 +187,7 @@ func (i *Integration) Revoke(now time.Time) {
 	i.deactivate("")
 	i.RevokedAt, i.RegisteredAt, i.PeerRegisteredAt = &now, nil, nil
 	i.Secret, i.PreviousSecret, i.PreviousSecretExpiresAt, i.PendingSecret = nil, nil, nil, nil
-	i.RemoteKey, i.PreviousRemoteKey = nil, nil
+	i.RemoteKey, i.PreviousRemoteKey, i.IsLink = nil, nil, false
 	i.PendingLocalKey, i.PendingLocalKeyID = nil, nil
 }
 

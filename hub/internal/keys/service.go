@@ -26,6 +26,7 @@ type Service struct {
 	db          *pgxpool.Pool
 	features    Features
 	defaultRate string
+	linkRate    limit.Rate
 	now         func() time.Time
 }
 
@@ -33,6 +34,20 @@ type Service struct {
 // features may be nil if no product has any.
 func NewService(db *pgxpool.Pool, features Features, defaultRate string, now func() time.Time) *Service {
 	return &Service{db: db, features: features, defaultRate: defaultRate, now: now}
+}
+
+// WithLinkRate sets the rate of the keys of links, in requests a minute; 0 = no limit.
+func (s *Service) WithLinkRate(perMinute int) *Service {
+	s.linkRate = LinkRate(perMinute)
+	return s
+}
+
+// LinkRate returns a rate of the keys of links; 0 = no limit.
+func LinkRate(perMinute int) limit.Rate {
+	if perMinute == 0 {
+		return limit.Rate{}
+	}
+	return limit.Rate{Limit: int64(perMinute), Period: time.Minute}
 }
 
 // Key describes a stored key, without its plain text.
@@ -62,6 +77,7 @@ type Draft struct {
 	Environment   hub.Environment
 	Scopes        []string   // nil = every scope, or those of a peer
 	ForPeer       bool       // for another product: it may use the features, but not act for the tenant
+	ForLink       bool       // for a link of two accounts of this hub: it has the rate of links
 	Rate          *string    // nil = the default
 	ExpiresAt     *time.Time // nil = never
 	IntegrationID *uuid.UUID // the integration of the tenant it is bound to; nil = none
@@ -107,7 +123,7 @@ func (s *Service) CreateIn(ctx context.Context, db dbgen.DBTX, draft Draft) (key
 	}
 	row, plain, err := insert(ctx, queries, dbgen.CreateKeyParams{
 		TenantID: tenant.ID, Name: draft.Name, Environment: draft.Environment,
-		Scopes: scopes, Rate: rate, ExpiresAt: draft.ExpiresAt, IntegrationID: draft.IntegrationID,
+		Scopes: scopes, Rate: rate, ExpiresAt: draft.ExpiresAt, IntegrationID: draft.IntegrationID, Link: draft.ForLink,
 	}, product.Prefix)
 	if err != nil {
 		return key, "", err
@@ -166,7 +182,8 @@ func (s *Service) Revoke(ctx context.Context, id uuid.UUID) (tenantID uuid.UUID,
 	return tenantID, store.Wrap("revoking the key", err)
 }
 
-// Rotate creates a new key with the same rights. The old key stays valid for the
+// Rotate creates a new key with the same rights. That of a link has the rate it was stored
+// with: people know it. The old key stays valid for the
 // overlap, but no longer than it would have. A key that is revoked, expired or already
 // replaced is a [hub.ErrConflict].
 func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration) (key Key, plain string, err error) {
@@ -212,7 +229,7 @@ func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duratio
 func (s *Service) keyOf(row dbgen.Key, product string) Key {
 	return Key{
 		ID: row.ID, TenantID: row.TenantID, Product: product, Name: row.Name, Environment: row.Environment,
-		Prefix: row.Prefix, Last4: row.Last4, Scopes: s.features.expand(product, row.Scopes), Rate: row.Rate,
+		Prefix: row.Prefix, Last4: row.Last4, Scopes: s.features.expand(product, row.Scopes), Rate: rateOf(row, s.linkRate).String(),
 		CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
 		ReplacedBy: row.ReplacedBy, LastUsedAt: row.LastUsedAt, IntegrationID: row.IntegrationID,
 	}
@@ -251,15 +268,24 @@ func (s *Service) LookUp(ctx context.Context, plain string) (Principal, error) {
 	if err != nil {
 		return Principal{}, store.Wrap("looking up a key", err)
 	}
-	return PrincipalOf(row), nil
+	return PrincipalOf(row, s.linkRate), nil
 }
 
-// PrincipalOf returns the principal of a stored key and its tenant.
-func PrincipalOf(row dbgen.KeyWithTenantByHashRow) Principal {
-	rate, _ := limit.ParseRate("rate", row.Key.Rate) // was checked when it was stored
+// rateOf returns the rate of a stored key.
+func rateOf(row dbgen.Key, linkRate limit.Rate) limit.Rate {
+	if row.Link {
+		return linkRate
+	}
+	rate, _ := limit.ParseRate("rate", row.Rate) // was checked when it was stored
+	return rate
+}
+
+// PrincipalOf returns the principal of a stored key and its tenant. linkRate is the rate of
+// the keys of links.
+func PrincipalOf(row dbgen.KeyWithTenantByHashRow, linkRate limit.Rate) Principal {
 	principal := Principal{
 		KeyID: row.Key.ID, TenantID: row.Key.TenantID, TenantName: row.TenantName, Product: row.Product,
-		Environment: row.Key.Environment, Scopes: row.Key.Scopes, Rate: rate, Label: row.Key.Prefix + "…" + row.Key.Last4,
+		Environment: row.Key.Environment, Scopes: row.Key.Scopes, Rate: rateOf(row.Key, linkRate), Label: row.Key.Prefix + "…" + row.Key.Last4,
 	}
 	if row.ExternalRef != nil {
 		principal.TenantRef = *row.ExternalRef

@@ -15,6 +15,7 @@ const (
 	colEventBody
 	colEventSubjects
 	colEventOrderingKey
+	colEventPriority // only where one is not normal
 )
 
 var eventTypes = []uint32{colEventSeq: bulk.UUIDs, colEventEventID: bulk.Int8s, colEventTenantID: bulk.UUIDs, colEventEnvironment: bulk.Texts, colEventProduct: bulk.Texts, colEventEventType: bulk.Texts, colEventCorrelationID: bulk.Texts, colEventDeliveries: bulk.Int4s, colEventBody: bulk.Byteas, colEventSubjects: bulk.Texts, colEventOrderingKey: bulk.Texts}
@@ -30,8 +31,9 @@ const (
 	colDeliveryEventType
 	colDeliveryCorrelationID
 	colDeliveryIntegration
-	colDeliveryOrderingKey // of an ordered delivery
-	colDeliveryBehind      // of an ordered delivery: it waits for others
+	colDeliveryPriority    // only where one is not normal, or ordered
+	colDeliveryOrderingKey // only of ordered deliveries
+	colDeliveryBehind      // only of ordered deliveries: others go first
 )
 
 var deliveryTypes = []uint32{colDeliveryID: bulk.UUIDs, colDeliveryEventID: bulk.Int8s, colDeliveryTenantID: bulk.UUIDs, colDeliveryTargetID: bulk.UUIDs, colDeliveryEnvironment: bulk.Texts, colDeliveryProduct: bulk.Texts, colDeliveryEventType: bulk.Texts, colDeliveryCorrelationID: bulk.Texts, colDeliveryIntegration: bulk.Bools}

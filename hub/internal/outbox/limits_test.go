@@ -47,11 +47,9 @@ func newPlace(t *testing.T, maxDeliveries int) *place {
 // noPlace is a dispatcher without room in its queue: each delivery gets a row.
 type noPlace struct{ *delivery.Dispatcher }
 
-func (noPlace) Reserve(*directory.Target) bool { return false }
+func (noPlace) Reserve(*directory.Target, hub.Priority) bool { return false }
 
-func (noPlace) ReserveForPing(*directory.Target) bool { return false }
-
-func (noPlace) AnnounceBacklog(uuid.UUID) {}
+func (noPlace) AnnounceBacklog(uuid.UUID, hub.Priority) {}
 
 func (noPlace) Dispatch([]delivery.LeasedDelivery, *delivery.CommitLease) {}
 

@@ -123,7 +123,7 @@ func (r *rows) takePlaces(ctx context.Context, tx pgx.Tx, events []*prepared) er
 func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease) *delivery.CommitLease {
 	for _, event := range events {
 		for i, target := range event.targets {
-			if !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target) {
+			if !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target, event.priority) {
 				continue
 			}
 			if lease == nil {
@@ -139,7 +139,7 @@ func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease) *
 // queueOrdered adds the rows of ordered deliveries that the lease does not cover, and the
 // places of those behind others.
 func (r *rows) queueOrdered(batch *bulk.Batch, events []*prepared, partition string) {
-	r.ordered.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools, bulk.Texts, bulk.Bools)
+	r.ordered.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools, bulk.Int2s, bulk.Texts, bulk.Bools)
 	r.queued.Reset(bulk.UUIDs, bulk.Texts, bulk.Int8s, bulk.UUIDs)
 	hasRows, hasQueued := false, false
 	for _, event := range events {
@@ -151,6 +151,7 @@ func (r *rows) queueOrdered(batch *bulk.Batch, events []*prepared, partition str
 			id := logid.Delivery(event.event.Seq, i+1)
 			c := r.ordered
 			addDelivery(c, event, target, id)
+			c[colDeliveryPriority].Int2(int16(event.priority))
 			c[colDeliveryOrderingKey].Text(event.OrderingKey)
 			c[colDeliveryBehind].Bool(event.isBehind(i))
 			if event.isBehind(i) {
@@ -164,11 +165,11 @@ func (r *rows) queueOrdered(batch *bulk.Batch, events []*prepared, partition str
 	}
 	if hasRows {
 		batch.Add(`
-			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, ordering_key, due_at)
-			select id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, ordering_key,
+			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, due_at)
+			select id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key,
 				case when behind then 'infinity' else now() end
-			from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::text[], $11::boolean[])
-				u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, ordering_key, behind)`, r.ordered)
+			from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::smallint[], $11::text[], $12::boolean[])
+				u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, behind)`, r.ordered)
 	}
 	if hasQueued {
 		batch.Add(`

@@ -45,6 +45,7 @@ type Publication struct {
 	BodyHash       [sha256.Size]byte   // of the request, for idempotent publications
 	Targets        []*directory.Target // nil: every subscriber in the audience
 	Audience       module.Audience     // of a product's event
+	Priority       hub.Priority        // of its deliveries; deletions and pings are always high
 	Trace          *trace.SpanContext  // parent of the attempts' spans; nil = not traced
 }
 
@@ -57,18 +58,16 @@ type Result struct {
 
 // Dispatcher sends deliveries once they are committed.
 type Dispatcher interface {
-	// Reserve takes a place in this process's queue for a target. false means that there
-	// is none: the delivery needs a row.
-	Reserve(target *directory.Target) bool
-	// ReserveForPing is Reserve for a [delivery.TypePing], which goes before the others.
-	ReserveForPing(target *directory.Target) bool
+	// Reserve takes a place in this process's queue for a delivery to a target. false means
+	// that there is none: the delivery needs a row.
+	Reserve(target *directory.Target, priority hub.Priority) bool
 	// Release frees a reserved place.
-	Release(target uuid.UUID)
+	Release(target uuid.UUID, priority hub.Priority)
 	// Dispatch queues committed deliveries whose places were reserved. lease covers the
 	// ones without rows; nil if every one has a row.
 	Dispatch(jobs []delivery.LeasedDelivery, lease *delivery.CommitLease)
 	// AnnounceBacklog wakes this process and others for rows of a target without a place.
-	AnnounceBacklog(target uuid.UUID)
+	AnnounceBacklog(target uuid.UUID, priority hub.Priority)
 }
 
 // Recorder counts what was accepted.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
@@ -21,6 +22,7 @@ import (
 type prepared struct {
 	*Publication
 	event    *delivery.Event
+	priority hub.Priority // the publication's, or that of its type
 	targets  []*directory.Target
 	hasPlace []bool       // by target: has a place in this process's queue
 	places   []orderPlace // by target, in the order of its key; nil: none of them is ordered, or not taken yet
@@ -107,11 +109,20 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
 	})
-	result := &prepared{Publication: p, event: event, targets: targets, hasPlace: make([]bool, len(targets))}
+	result := &prepared{Publication: p, event: event, priority: priorityOf(p), targets: targets, hasPlace: make([]bool, len(targets))}
 	if slices.Contains(o.hosted, p.Product) {
 		result.subjects = subject.Array(subject.Scope{TenantID: p.TenantID, Environment: p.Environment}.Terms(p.Data))
 	}
 	return result, nil
+}
+
+// priorityOf returns the priority of a publication's deliveries. A deletion goes before all
+// that waits, whoever publishes it; so does a ping.
+func priorityOf(p *Publication) hub.Priority {
+	if p.Type == events.TypePatientDeleted || p.Type == delivery.TypePing {
+		return hub.PriorityHigh
+	}
+	return p.Priority
 }
 
 // reserve reserves places in this process's queue and returns the lease of the deliveries
@@ -119,15 +130,11 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
 	lease := o.newLease()
 	for _, event := range events {
-		reserve := o.dispatcher.Reserve
-		if event.event.Type == delivery.TypePing {
-			reserve = o.dispatcher.ReserveForPing
-		}
 		for i, target := range event.targets {
 			if event.isOrdered(i) {
 				continue // reserveHeads does, once it is known which they are
 			}
-			if event.hasPlace[i] = reserve(target); event.hasPlace[i] {
+			if event.hasPlace[i] = o.dispatcher.Reserve(target, event.priority); event.hasPlace[i] {
 				lease.WithoutRow++
 			}
 		}
@@ -149,7 +156,7 @@ func (o *Outbox) release(events []*prepared) {
 	for _, event := range events {
 		for i, target := range event.targets {
 			if event.hasPlace[i] {
-				o.dispatcher.Release(target.ID)
+				o.dispatcher.Release(target.ID, event.priority)
 				event.hasPlace[i] = false
 			}
 		}
@@ -165,12 +172,12 @@ func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.Commit
 		for i, target := range event.targets {
 			if !event.hasPlace[i] {
 				if !event.isBehind(i) {
-					l.dispatcher.AnnounceBacklog(target.ID)
+					l.dispatcher.AnnounceBacklog(target.ID, event.priority)
 				}
 				continue
 			}
 			deliveries = append(deliveries, delivery.LeasedDelivery{
-				ID: logid.Delivery(event.event.Seq, i+1), Target: target.ID, IsIntegration: target.Peer != nil, Event: event.event,
+				ID: logid.Delivery(event.event.Seq, i+1), Target: target.ID, IsIntegration: target.Peer != nil, Priority: event.priority, Event: event.event,
 				RoundAt: now, ReadyAt: now, LeasedAt: lease.TakenAt, CommitLease: lease, OrderingKey: event.orderingKey(i),
 			})
 		}

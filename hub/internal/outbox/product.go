@@ -3,21 +3,20 @@ package outbox
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/module"
 )
 
-// DueChannel is the NOTIFY channel for targets with due deliveries. The payload is the
-// target id.
+// DueChannel is the NOTIFY channel for targets with due deliveries. The payload is that of
+// [delivery.FormatDue].
 const DueChannel = "hub_due"
 
 // ProductPublisher publishes the events of a hosted product in its own transactions. It
@@ -75,16 +74,24 @@ func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience mod
 	if err := rows.insertInParts(ctx, tx, stored, nil); err != nil {
 		return nil, fmt.Errorf("storing event %s: %w", events[0].Type, err)
 	}
-	ids, targets, deliveries := make([]string, len(stored)), make(map[uuid.UUID]bool), 0
+	type due struct {
+		target   uuid.UUID
+		priority hub.Priority
+	}
+	ids, backlog, deliveries := make([]string, len(stored)), make(map[due]bool), 0
 	for i, event := range stored {
 		ids[i] = event.event.ID
 		deliveries += len(event.targets)
 		for _, target := range event.targets {
-			targets[target.ID] = true
+			backlog[due{target.ID, event.priority}] = true
 		}
 	}
-	if len(targets) > 0 {
-		if _, err := tx.Exec(ctx, `select pg_notify($1, t::text) from unnest($2::uuid[]) t`, DueChannel, slices.Collect(maps.Keys(targets))); err != nil {
+	if len(backlog) > 0 {
+		payloads := make([]string, 0, len(backlog))
+		for d := range backlog {
+			payloads = append(payloads, delivery.FormatDue(d.target, d.priority))
+		}
+		if _, err := tx.Exec(ctx, `select pg_notify($1, payload) from unnest($2::text[]) payload`, DueChannel, payloads); err != nil {
 			return nil, fmt.Errorf("announcing event %s: %w", events[0].Type, err)
 		}
 	}
@@ -103,11 +110,14 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 	if err := httpx.VisitMembers(e.Data, httpx.JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
 		return nil, fmt.Errorf("publishing %s: data: %w", e.Type, err)
 	}
+	if !e.Priority.Valid() {
+		return nil, fmt.Errorf("publishing %s: there is no priority %d", e.Type, e.Priority)
+	}
 	if _, ok := hub.ParseEventID(e.ID); e.ID != "" && !ok {
 		return nil, fmt.Errorf("publishing %s: %q is no event id", e.Type, e.ID)
 	}
 	return &Publication{
-		TenantID: e.TenantID, Environment: e.Environment, Product: p.Name, Type: e.Type, CorrelationID: e.CorrelationID,
+		Priority: e.Priority, TenantID: e.TenantID, Environment: e.Environment, Product: p.Name, Type: e.Type, CorrelationID: e.CorrelationID,
 		Data: e.Data, ID: e.ID, OccurredAt: e.Time,
 	}, nil
 }

@@ -3,10 +3,12 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
@@ -111,8 +113,19 @@ func countDeliveries(events []*prepared) int {
 	return total
 }
 
+// hasPriorities reports whether an event's priority is not normal. The statements for those
+// that are normal, which nearly all are, do not name the column.
+func hasPriorities(events []*prepared) bool {
+	return slices.ContainsFunc(events, func(event *prepared) bool { return event.priority != hub.PriorityNormal })
+}
+
 func queueEvents(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
-	columns.Reset(eventTypes...)
+	types, column, parameter := eventTypes, "", ""
+	withPriority := hasPriorities(events)
+	if withPriority {
+		types, column, parameter = append(eventTypes[:len(eventTypes):len(eventTypes)], bulk.Int2s), ", priority", ", $12::smallint[]"
+	}
+	columns.Reset(types...)
 	c := *columns
 	for _, event := range events {
 		c[colEventSeq].UUID(event.event.Seq)
@@ -126,18 +139,26 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, p
 		c[colEventBody].Bytes(event.event.Body)
 		c[colEventSubjects].OptionalText(event.subjects)
 		c[colEventOrderingKey].OptionalText(event.OrderingKey)
+		if withPriority {
+			c[colEventPriority].Int2(int16(event.priority))
+		}
 	}
 	batch.Add(`
-		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body, subjects, ordering_key)
-		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, u.deliveries, u.body, u.subjects::bigint[], u.ordering_key
-		from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::bytea[], $10::text[], $11::text[])
-			u(seq, id, tenant, environment, product, type, correlation_id, deliveries, body, subjects, ordering_key)`, c)
+		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body, subjects, ordering_key`+column+`)
+		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, u.deliveries, u.body, u.subjects::bigint[], u.ordering_key`+column+`
+		from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::bytea[], $10::text[], $11::text[]`+parameter+`)
+			u(seq, id, tenant, environment, product, type, correlation_id, deliveries, body, subjects, ordering_key`+column+`)`, c)
 }
 
 // queueDeliveries adds rows, due at once, for the deliveries without a place in this
 // process's queue.
 func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
-	columns.Reset(deliveryTypes...)
+	types, column, parameter := deliveryTypes, "", ""
+	withPriority := hasPriorities(events)
+	if withPriority {
+		types, column, parameter = append(deliveryTypes[:len(deliveryTypes):len(deliveryTypes)], bulk.Int2s), ", priority", ", $10::smallint[]"
+	}
+	columns.Reset(types...)
 	c := *columns
 	hasRows := false
 	for _, event := range events {
@@ -147,12 +168,15 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, events []*prepare
 			}
 			hasRows = true
 			addDelivery(c, event, target, logid.Delivery(event.event.Seq, i+1))
+			if withPriority {
+				c[colDeliveryPriority].Int2(int16(event.priority))
+			}
 		}
 	}
 	if hasRows {
 		batch.Add(`
-			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration)
-			select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[])`, c)
+			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration`+column+`)
+			select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[]`+parameter+`)`, c)
 	}
 }
 

@@ -45,6 +45,8 @@ func (n *node) storedState() string {
 			delete(entry, "updated_at")
 			delete(entry, "peer_account") // a probe learns it
 			delete(entry, "last_used_at")
+			delete(entry, "used")
+			delete(entry, "resets_at")
 			all = append(all, entry)
 		}
 	}

@@ -24,9 +24,10 @@ const maxAttempts = 5
 
 // Tx is a transaction under way. A product's own type embeds it beside its queries.
 type Tx struct {
-	Raw  pgx.Tx
-	Host module.Host
-	now  time.Time
+	Raw      pgx.Tx
+	Host     module.Host
+	Priority hub.Priority // of the events that it publishes from now on
+	now      time.Time
 }
 
 // Run runs work in one transaction: committed when work returns nil, else rolled back.
@@ -70,7 +71,7 @@ func (t *Tx) Now() time.Time { return t.now }
 
 // Publish makes an event part of the transaction and returns its id.
 func (t *Tx) Publish(ctx context.Context, tenant uuid.UUID, environment hub.Environment, data events.Data) (id string, err error) {
-	event, err := eventOf(tenant, environment, data)
+	event, err := t.eventOf(tenant, environment, data)
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +93,7 @@ func PublishTo[D events.Data](ctx context.Context, t *Tx, audience module.Audien
 	}
 	batch := make([]hub.Event, len(list))
 	for i, data := range list {
-		event, err := eventOf(tenant, environment, data)
+		event, err := t.eventOf(tenant, environment, data)
 		if err != nil {
 			return err
 		}
@@ -104,12 +105,12 @@ func PublishTo[D events.Data](ctx context.Context, t *Tx, audience module.Audien
 	return nil
 }
 
-func eventOf(tenant uuid.UUID, environment hub.Environment, data events.Data) (hub.Event, error) {
+func (t *Tx) eventOf(tenant uuid.UUID, environment hub.Environment, data events.Data) (hub.Event, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return hub.Event{}, fmt.Errorf("encoding %s: %w", data.EventType(), err)
 	}
-	return hub.Event{TenantID: tenant, Environment: environment, Type: data.EventType(), Data: raw}, nil
+	return hub.Event{TenantID: tenant, Environment: environment, Type: data.EventType(), Data: raw, Priority: t.Priority}, nil
 }
 
 // NewID returns an id that grows with time (UUIDv7).

@@ -114,6 +114,7 @@ func TestCampaign(t *testing.T) {
 	a.OK(200, "POST", "/sandbox/phones/"+a.numbers[0]+"/read", nil)
 	require.Equal(t, object{"total": 5.0, "sent": 5.0, "delivered": 5.0, "read": 1.0}, a.counters(path))
 	require.Empty(t, a.Tickets(""))
+	require.Equal(t, 5, a.Hub.Count("hub.events where event_type = 'message.sent' and priority = 1 and tenant_id = $1", a.Tenant), "no person waits for these")
 
 	a.SendFromPhone(a.numbers[0], a.connection, "Tell me more")
 	tickets := a.Tickets("")

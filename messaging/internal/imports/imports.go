@@ -80,6 +80,7 @@ func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
 // Run imports a file in one transaction, into a contact list unless that is nil.
 func (s *Service) Run(ctx context.Context, scope store.Scope, list *int64, file *File) (result Result, err error) {
 	err = s.store.InTx(ctx, "importing contacts", func(tx *store.Tx) error {
+		tx.Priority = hub.PriorityBulk
 		result = Result{}
 		return file.readBatches(func(batch []importfile.Row) error { return importBatch(ctx, tx, scope, list, batch, &result) })
 	})
@@ -295,6 +296,7 @@ func (s *Service) Continue(ctx context.Context, payload []byte) error {
 // importNextBatch imports one batch and adds to the counters of its import.
 func (s *Service) importNextBatch(ctx context.Context, scope store.Scope, key importKey) (finished bool, err error) {
 	err = s.store.InTx(ctx, "importing contacts", func(tx *store.Tx) error {
+		tx.Priority = hub.PriorityBulk
 		state, err := tx.LockImport(ctx, key.Company, key.ID)
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && state.FinishedAt != nil {
 			finished = true

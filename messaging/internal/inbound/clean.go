@@ -24,23 +24,17 @@ var oldestMessage = time.Date(2009, 1, 1, 0, 0, 0, 0, time.UTC)
 // futureTolerance is how far the clock of a network may be ahead.
 const futureTolerance = 24 * time.Hour
 
-// withoutNUL returns a text as PostgreSQL stores it.
-func withoutNUL(text string) string { return strings.ReplaceAll(text, "\x00", "") }
-
-// cleanMessage returns a received message as it can be stored.
+// cleanMessage returns a received message as it can be stored. The hub has refused JSON with a
+// NUL, or with what is no UTF-8.
 func cleanMessage(in driver.Incoming, now time.Time) driver.Incoming {
-	for _, text := range []*string{&in.RemoteID, &in.From, &in.LID, &in.QuotedRemoteID} {
-		*text = withoutNUL(*text)
-	}
-	in.Body = chat.Truncate(withoutNUL(in.Body), maxBody)
+	in.Body = chat.Truncate(in.Body, maxBody)
 	in.Name = chat.Truncate(strings.TrimSpace(strings.Map(dropControl, in.Name)), maxName)
 	if in.At.Before(oldestMessage) || in.At.After(now.Add(futureTolerance)) {
 		in.At = now.UTC()
 	}
 	if in.Media != nil {
 		media := *in.Media
-		media.Reference = withoutNUL(media.Reference)
-		media.MimeType, media.Name = chat.Truncate(withoutNUL(media.MimeType), maxFileName), chat.Truncate(withoutNUL(media.Name), maxFileName)
+		media.MimeType, media.Name = chat.Truncate(media.MimeType, maxFileName), chat.Truncate(media.Name, maxFileName)
 		in.Media = &media
 	}
 	return in
@@ -52,20 +46,4 @@ func dropControl(r rune) rune {
 		return -1
 	}
 	return r
-}
-
-// cleanReceipt returns a receipt as it can be stored.
-func cleanReceipt(r driver.Receipt) driver.Receipt {
-	ids := make([]string, len(r.RemoteIDs))
-	for i, id := range r.RemoteIDs {
-		ids[i] = withoutNUL(id)
-	}
-	r.RemoteIDs, r.MessageID, r.ErrorCode = ids, withoutNUL(r.MessageID), chat.Truncate(withoutNUL(r.ErrorCode), maxFileName)
-	return r
-}
-
-// cleanChange returns the state of a connection as it can be stored.
-func cleanChange(c driver.ConnectionChange) driver.ConnectionChange {
-	c.QRCode, c.Number, c.LastError = withoutNUL(c.QRCode), withoutNUL(c.Number), withoutNUL(c.LastError)
-	return c
 }

@@ -37,7 +37,6 @@ func New(host module.Host, s *store.Store, drivers *driver.Drivers, files *media
 
 // ChangeConnection implements [driver.Sink].
 func (s *Service) ChangeConnection(ctx context.Context, change driver.ConnectionChange) error {
-	change = cleanChange(change)
 	return s.store.InTx(ctx, "changing a connection's state", func(tx *store.Tx) error {
 		_, err := tx.ChangeConnectionState(ctx, change)
 		return ignoreNoRows(err) // it was deleted meanwhile
@@ -148,7 +147,6 @@ func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Comp
 
 // ReceiveReceipt implements [driver.Sink].
 func (s *Service) ReceiveReceipt(ctx context.Context, receipt driver.Receipt) error {
-	receipt = cleanReceipt(receipt)
 	connection, company, err := s.connectionOf(ctx, receipt.ConnectionID)
 	if err != nil {
 		return ignoreNoRows(err)

@@ -146,6 +146,17 @@ func TestEventsOfLinkedContacts(t *testing.T) {
 	r.SendFromPhone(late, r.line, "Anybody?")
 	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 5 }, 30*time.Second, 10*time.Millisecond)
 
+	// What people wait for is normal. What only campaigns and programs wait for is bulk.
+	require.Zero(t, r.Hub.Count("hub.events where tenant_id = $1 and priority <> 0", r.Tenant))
+	announced := r.AddPhone("Eva")
+	r.clinic.Know("+" + announced)
+	r.SendFromPhone(announced, r.line, "Hi")
+	require.Eventually(t, func() bool { return r.Hub.Count("messaging.held_events") > 0 }, 30*time.Second, 10*time.Millisecond)
+	_, err := r.Hub.Host.Pool.Exec(t.Context(), `update messaging.contact_links set is_bulk = true where wanted_at is not null`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 6 }, 30*time.Second, 10*time.Millisecond)
+	require.Equal(t, 1, r.Hub.Count("hub.events where tenant_id = $1 and event_type = 'message.received' and priority = 1", r.Tenant))
+
 	// What waits goes with the contact.
 	gone := r.AddPhone("Davi")
 	r.clinic.FailChecks(503)

@@ -70,7 +70,7 @@ func (t *Tx) publishToLinkedAmong(ctx context.Context, scope Scope, subscribers 
 	if len(linked) == 0 {
 		return nil
 	}
-	return t.publishToIntegrations(ctx, linked, hub.Event{TenantID: scope.Tenant, Environment: environment, Type: data.EventType()}, data)
+	return t.publishToIntegrations(ctx, linked, hub.Event{TenantID: scope.Tenant, Environment: environment, Type: data.EventType(), Priority: t.Priority}, data)
 }
 
 // publishToIntegrations publishes an event to some integrations.
@@ -140,9 +140,13 @@ func (t *Tx) SettleLink(ctx context.Context, scope Scope, contact int64, integra
 		return fmt.Errorf("loading events that wait: %w", err)
 	}
 	if isLinked && len(held) > 0 {
+		priority := t.Priority
+		if links[0].IsBulk {
+			priority = hub.PriorityBulk
+		}
 		batch := make([]hub.Event, len(held))
 		for i, row := range held {
-			batch[i] = hub.Event{TenantID: scope.Tenant, Environment: environment, Type: row.EventType, Data: row.Data, Time: row.OccurredAt}
+			batch[i] = hub.Event{TenantID: scope.Tenant, Environment: environment, Type: row.EventType, Data: row.Data, Time: row.OccurredAt, Priority: priority}
 		}
 		if _, err := t.Host.Events.PublishTo(ctx, t.Raw, module.Audience{Receivers: module.IntegrationsOnly, Integrations: []uuid.UUID{integration}}, batch); err != nil {
 			return fmt.Errorf("publishing events that waited: %w", err)

@@ -48,7 +48,7 @@ type webhookEvent struct {
 // publishToWebhooks publishes an event to the company's plain webhooks. The data is made only
 // if some subscribed to it; there is one event for each.
 func (t *Tx) publishToWebhooks(ctx context.Context, scope Scope, e webhookEvent, makeData func() ([]any, error)) error {
-	event := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: e.eventType}
+	event := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: e.eventType, Priority: t.Priority}
 	audience := module.Audience{Receivers: module.EndpointsOnly, Topic: e.topic}
 	subscribers, err := t.Host.Events.Subscribers(ctx, t.Raw, audience, event)
 	if err != nil || len(subscribers) == 0 {
@@ -67,6 +67,14 @@ func (t *Tx) publishToWebhooks(ctx context.Context, scope Scope, e webhookEvent,
 	}
 	_, err = t.Host.Events.PublishTo(ctx, t.Raw, audience, batch)
 	return err
+}
+
+// withPriority returns the transaction with another priority for its events.
+func (t *Tx) withPriority(priority hub.Priority) *Tx {
+	shared, own := *t, *t.Tx
+	own.Priority = priority
+	shared.Tx = &own
+	return &shared
 }
 
 // publishTicketToWebhooks publishes the new status of a ticket to plain webhooks. earlier is the
@@ -148,6 +156,9 @@ func receivedEvent(contact Contact, ticket Ticket, m Message) events.MessageRece
 // publishSent publishes a message that the network has accepted.
 func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number string) error {
 	isBulk := m.Origin == chat.OriginCampaign || m.Origin == chat.OriginSchedule || m.Origin == chat.OriginAPI
+	if isBulk {
+		t = t.withPriority(hub.PriorityBulk)
+	}
 	if err := publishToLinked(ctx, t, scope, m.ContactID, isBulk, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
 		return err
 	}

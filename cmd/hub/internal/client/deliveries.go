@@ -21,7 +21,8 @@ type Delivery struct {
 	Direction     string          `json:"direction"` // "inbound" or "outbound"
 	EventType     string          `json:"event_type"`
 	CorrelationID string          `json:"correlation_id"`
-	Status        string          `json:"status"` // pending, delivered, parked, failed
+	Status        string          `json:"status"`   // pending, delivered, parked, failed
+	Priority      string          `json:"priority"` // high, normal, bulk
 	OrderingKey   string          `json:"ordering_key"`
 	OutOfOrder    bool            `json:"out_of_order"`
 	Reason        string          `json:"reason"`      // why it is parked or failed

@@ -231,7 +231,7 @@ export const messages = {
 		causes: {
 			retry_scheduled: "The last attempt failed. The next one is scheduled.",
 			attempt_under_way: "It is due: its attempt is being made.",
-			behind_others: "Earlier deliveries to the same receiver go first.",
+			behind_others: "Deliveries to the same receiver go first: earlier ones, and those of a higher priority.",
 			paced: "The receiver has a rate limit: this delivery waits for its turn.",
 			breaker_open: "The receiver failed repeatedly: few attempts are made at once until one succeeds.",
 			receiver_disabled: "The receiver is disabled.",
@@ -248,6 +248,8 @@ export const messages = {
 		since: "Since",
 		until: "Next step",
 		ahead: "Sent before it",
+		priority: "Priority",
+		priorities: { high: "high: before all others", bulk: "bulk: after the others" } as Record<string, string>,
 		rate: "Pace",
 		perMinute: (n: number) => `${n} a minute`,
 		failures: "Failed attempts in a row",

@@ -232,7 +232,7 @@ export const messages: Messages = {
 		causes: {
 			retry_scheduled: "El receptor no la aceptó. El próximo intento está programado.",
 			attempt_under_way: "Llegó la hora: se está haciendo el intento.",
-			behind_others: "Entregas anteriores al mismo receptor van primero.",
+			behind_others: "Otras entregas al mismo receptor van primero: las anteriores y las de mayor prioridad.",
 			paced: "El receptor tiene un ritmo limitado y su turno no ha llegado.",
 			breaker_open: "El receptor falló repetidamente: se hacen pocos intentos a la vez hasta que uno tenga éxito.",
 			receiver_disabled: "El receptor está desactivado.",
@@ -249,6 +249,8 @@ export const messages: Messages = {
 		since: "Desde",
 		until: "Próximo paso",
 		ahead: "Van primero",
+		priority: "Prioridad",
+		priorities: { high: "alta: antes que todas", bulk: "masiva: después de las demás" },
 		rate: "Ritmo",
 		perMinute: (n) => `${n} por minuto`,
 		failures: "Intentos fallidos seguidos",

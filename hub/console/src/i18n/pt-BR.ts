@@ -232,7 +232,7 @@ export const messages: Messages = {
 		causes: {
 			retry_scheduled: "O destinatário não aceitou. A próxima tentativa está agendada.",
 			attempt_under_way: "Chegou a hora: a tentativa está sendo feita.",
-			behind_others: "Entregas anteriores ao mesmo destinatário vão primeiro.",
+			behind_others: "Outras entregas ao mesmo destinatário vão primeiro: as anteriores e as de prioridade maior.",
 			paced: "O destinatário tem ritmo limitado e a vez ainda não chegou.",
 			breaker_open: "O destinatário falhou repetidamente: poucas tentativas são feitas de uma vez até que uma dê certo.",
 			receiver_disabled: "O destinatário está desativado.",
@@ -249,6 +249,8 @@ export const messages: Messages = {
 		since: "Desde",
 		until: "Próximo passo",
 		ahead: "Vão primeiro",
+		priority: "Prioridade",
+		priorities: { high: "alta: antes de todas", bulk: "em massa: depois das outras" },
 		rate: "Ritmo",
 		perMinute: (n) => `${n} por minuto`,
 		failures: "Tentativas seguidas com falha",

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/ledger"
 )
@@ -60,8 +61,17 @@ type targetDrain struct {
 	sinceRequeue  *time.Duration
 	hasDelivered  bool
 	parked        int
-	cursor        *uuid.UUID
+	cursor        *drainCursor // what comes before was looked at
 }
+
+// drainCursor is a place in the order of a drain: by priority, then by id.
+type drainCursor struct {
+	priority hub.Priority
+	id       uuid.UUID
+}
+
+// beforeAll is the cursor of a drain that begins.
+var beforeAll = drainCursor{priority: hub.PriorityHigh}
 
 // drainOutcome is what one step of a target did.
 type drainOutcome struct {
@@ -90,10 +100,10 @@ func (t *targetDrain) step(ctx context.Context, tx pgx.Tx, usage targetUsage) (d
 
 // try makes one parked delivery pending, for a single attempt.
 func (t *targetDrain) try(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
-	pick := `select d.id from hub.deliveries d where ` + drainableSQL + ` order by d.id limit 1 for update skip locked`
+	pick := `select d.id from hub.deliveries d where ` + drainableSQL + ` order by d.priority, d.id limit 1 for update skip locked`
 	if t.trials >= headTrials && t.trials%2 == 1 { // it may be that this delivery alone fails
 		pick = fmt.Sprintf(`select d.id from hub.deliveries d where d.id = (
-			select o.id from (select d.id, d.finished_at from hub.deliveries d where %s order by d.id limit %d) o order by o.finished_at, o.id limit 1)
+			select o.id from (select d.id, d.finished_at from hub.deliveries d where %s order by d.priority, d.id limit %d) o order by o.finished_at, o.id limit 1)
 			and d.status = 2 for update skip locked`, drainableSQL, rotatedTrials)
 	}
 	ids, err := requeueForDrain(ctx, tx, pick, delivery.LastAttemptSpent, t.target)
@@ -104,7 +114,7 @@ func (t *targetDrain) try(ctx context.Context, tx pgx.Tx) (drainOutcome, error) 
 		return drainOutcome{}, t.beginSettling(ctx, tx)
 	}
 	return drainOutcome{requeued: 1, isBusy: true},
-		t.update(ctx, tx, `state = 'trying', trial_id = $2, due_at = clock_timestamp() + $3`, ids[0], busyDrainInterval)
+		t.update(ctx, tx, `state = 'trying', trial_id = $2, due_at = clock_timestamp() + $3`, ids[0].id, busyDrainInterval)
 }
 
 // checkTrial begins a drain if the trial was delivered, and schedules another trial if not.
@@ -135,19 +145,22 @@ func (t *targetDrain) checkTrial(ctx context.Context, tx pgx.Tx) (drainOutcome, 
 	}
 }
 
-// suspectOf returns the oldest parked delivery if it was tried in vain and another was
+// suspectOf returns the first parked delivery if it was tried in vain and another was
 // delivered now; else nil. It goes last.
 func (t *targetDrain) suspectOf(ctx context.Context, tx pgx.Tx) (*uuid.UUID, error) {
 	if t.trials < headTrials {
 		return nil, nil
 	}
 	var oldest uuid.UUID
-	err := tx.QueryRow(ctx, `select d.id from hub.deliveries d where `+drainableSQL+` and d.id < $2 order by d.id limit 1`, t.target, *t.trial).Scan(&oldest)
+	err := tx.QueryRow(ctx, `
+		select d.id from hub.deliveries d where `+drainableSQL+`
+			and (d.priority, d.id) < (select trial.priority, trial.id from hub.deliveries trial where trial.id = $2)
+		order by d.priority, d.id limit 1`, t.target, *t.trial).Scan(&oldest)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the oldest parked delivery: %w", err)
+		return nil, fmt.Errorf("reading the first parked delivery: %w", err)
 	}
 	return &oldest, nil
 }
@@ -172,7 +185,7 @@ func (t *targetDrain) drain(ctx context.Context, tx pgx.Tx) (drainOutcome, error
 	}
 	t.inFlight = t.nextInFlight(progress)
 	free := t.free(progress)
-	var requeued []uuid.UUID
+	var requeued []drainCursor
 	isDone := false
 	if free > 0 {
 		if requeued, err = t.requeueNext(ctx, tx, free); err != nil {
@@ -184,15 +197,28 @@ func (t *targetDrain) drain(ctx context.Context, tx pgx.Tx) (drainOutcome, error
 		return drainOutcome{isBusy: true}, t.finish(ctx, tx)
 	}
 	cursor := t.cursor
-	if len(requeued) > 0 {
-		cursor = &requeued[len(requeued)-1]
-	} else if free > 0 {
-		cursor = nil // once more from the beginning: deliveries do not park in the order of their ids
+	sent := progress.open
+	for _, next := range requeued {
+		sent = append(sent, next.id)
+		cursor = &next
 	}
+	if len(requeued) == 0 && free > 0 {
+		cursor = nil // once more from the beginning: deliveries do not park in their order
+	}
+	cursorID, cursorPriority := cursor.columns()
 	return drainOutcome{requeued: len(requeued), isBusy: true}, t.update(ctx, tx, `
 		sent = $2, in_flight = $3, parked = $4, cursor = $5, due_at = clock_timestamp() + $6,
-		delivered_at = case when $7 then clock_timestamp() else delivered_at end, requeued_at = case when $8 then clock_timestamp() else requeued_at end`,
-		append(progress.open, requeued...), t.inFlight, t.parked, cursor, busyDrainInterval/2, progress.delivered > 0, len(requeued) > 0)
+		delivered_at = case when $7 then clock_timestamp() else delivered_at end, requeued_at = case when $8 then clock_timestamp() else requeued_at end,
+		cursor_priority = $9`,
+		sent, t.inFlight, t.parked, cursorID, busyDrainInterval/2, progress.delivered > 0, len(requeued) > 0, cursorPriority)
+}
+
+// columns returns the cursor as hub.drains has it; nil: the drain begins.
+func (c *drainCursor) columns() (id *uuid.UUID, priority hub.Priority) {
+	if c == nil {
+		return nil, hub.PriorityNormal
+	}
+	return &c.id, c.priority
 }
 
 // drainProgress is where the deliveries stand that a drain sent.
@@ -262,13 +288,18 @@ func (t *targetDrain) free(p drainProgress) int {
 	return 0
 }
 
-// requeueNext makes the next parked deliveries pending, oldest first, the suspect last.
-func (t *targetDrain) requeueNext(ctx context.Context, tx pgx.Tx, limit int) ([]uuid.UUID, error) {
-	ids, err := requeueForDrain(ctx, tx, `
-		select d.id from hub.deliveries d where `+drainableSQL+` and d.finished_at < $2 and d.id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000') and ($4::uuid is null or d.id <> $4)
-		order by d.id limit `+strconv.Itoa(limit)+` for update skip locked`, 0, t.target, t.since, t.cursor, t.suspect)
-	if err != nil || len(ids) > 0 || t.suspect == nil || t.cursor != nil {
-		return ids, err
+// requeueNext makes the next parked deliveries pending, by priority and oldest first, the
+// suspect last.
+func (t *targetDrain) requeueNext(ctx context.Context, tx pgx.Tx, limit int) ([]drainCursor, error) {
+	from := beforeAll
+	if t.cursor != nil {
+		from = *t.cursor
+	}
+	requeued, err := requeueForDrain(ctx, tx, `
+		select d.id from hub.deliveries d where `+drainableSQL+` and d.finished_at < $2 and (d.priority, d.id) > ($3::smallint, $4::uuid) and ($5::uuid is null or d.id <> $5)
+		order by d.priority, d.id limit `+strconv.Itoa(limit)+` for update skip locked`, 0, t.target, t.since, from.priority, from.id, t.suspect)
+	if err != nil || len(requeued) > 0 || t.suspect == nil || t.cursor != nil {
+		return requeued, err
 	}
 	suspect := *t.suspect
 	t.suspect = nil
@@ -371,20 +402,22 @@ func (t *targetDrain) update(ctx context.Context, tx pgx.Tx, assignments string,
 const drainableSQL = `d.target_id = $1 and d.status = 2 and not d.inbound and d.reason is distinct from '` + delivery.ReasonReplayCancelled + `'`
 
 // requeueForDrain makes the deliveries pending that a query picks and locks, as if spent
-// attempts of their round had been made. It returns their ids in order.
-func requeueForDrain(ctx context.Context, tx pgx.Tx, pick string, spent int, args ...any) ([]uuid.UUID, error) {
+// attempts of their round had been made. It returns them in the order of drains.
+func requeueForDrain(ctx context.Context, tx pgx.Tx, pick string, spent int, args ...any) ([]drainCursor, error) {
 	rows, err := tx.Query(ctx, `
 		with sendable as (`+pick+`),
 		kept as (`+moveFirstAttemptSQL+`),
 		moved as (
-			update hub.deliveries d `+setPendingSQL+`, spent = `+strconv.Itoa(spent)+` from sendable s where d.id = s.id returning d.id)
-		select id from moved order by id`, args...)
+			update hub.deliveries d `+setPendingSQL+`, spent = `+strconv.Itoa(spent)+` from sendable s where d.id = s.id returning d.priority, d.id)
+		select priority, id from moved order by priority, id`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("requeueing parked deliveries: %w", err)
 	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	requeued, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c drainCursor, err error) {
+		return c, row.Scan(&c.priority, &c.id)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("requeueing parked deliveries: %w", err)
 	}
-	return ids, nil
+	return requeued, nil
 }

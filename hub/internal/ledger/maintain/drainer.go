@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/failpoint"
 )
 
@@ -145,14 +146,20 @@ func (d *Drainer) stepAlone(ctx context.Context, tx pgx.Tx, drain targetDrain, u
 func lockDueDrains(ctx context.Context, tx pgx.Tx) ([]targetDrain, error) {
 	rows, err := tx.Query(ctx, `
 		select target_id, integration, state, trials, trial_id, suspect_id, since, in_flight, sent, clock_timestamp() - requeued_at,
-			delivered_at is not null, parked, cursor
+			delivered_at is not null, parked, cursor, cursor_priority
 		from hub.drains where due_at <= now() order by due_at limit $1 for update skip locked`, targetsPerRound)
 	if err != nil {
 		return nil, fmt.Errorf("looking for parked deliveries: %w", err)
 	}
 	drains, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t targetDrain, err error) {
-		return t, row.Scan(&t.target, &t.isIntegration, &t.state, &t.trials, &t.trial, &t.suspect, &t.since, &t.inFlight, &t.sent, &t.sinceRequeue,
-			&t.hasDelivered, &t.parked, &t.cursor)
+		var cursor *uuid.UUID
+		var priority hub.Priority
+		err = row.Scan(&t.target, &t.isIntegration, &t.state, &t.trials, &t.trial, &t.suspect, &t.since, &t.inFlight, &t.sent, &t.sinceRequeue,
+			&t.hasDelivered, &t.parked, &cursor, &priority)
+		if cursor != nil {
+			t.cursor = &drainCursor{priority, *cursor}
+		}
+		return t, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for parked deliveries: %w", err)

@@ -180,7 +180,7 @@ func (j *replayJob) recover(ctx context.Context, tx pgx.Tx, f ReplayFilter, limi
 }
 
 // recoverEvents makes deliveries of events to an endpoint where there is none, and returns
-// their ids. The rows of the events are locked first: another recovery may number a
+// their ids. They are bulk, unless the event's priority is high. The rows of the events are locked first: another recovery may number a
 // delivery of the same event at the same time. Whoever published an event left its
 // deliveries or their lease in the same transaction.
 func recoverEvents(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, seqs []uuid.UUID) ([]uuid.UUID, error) {
@@ -198,10 +198,11 @@ func recoverEvents(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, seqs []uu
 	}
 	rows, err := tx.Query(ctx, `
 		with made as (
-			insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, out_of_order)
+			insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, out_of_order, priority)
 			select (overlay(e.seq::text placing lpad(to_hex(e.deliveries + 1), 4, '0') from 33))::uuid,
 				e.id, e.tenant_id, $1, e.environment, e.product, e.event_type, e.correlation_id, e.created_at,
-				e.ordering_key is not null and exists (select from hub.endpoints t where t.id = $1 and t.ordered)
+				e.ordering_key is not null and exists (select from hub.endpoints t where t.id = $1 and t.ordered),
+				case when e.priority < 0 then e.priority else 1 end
 			from hub.events e where e.seq = any($2) and e.deliveries < $3 and `+notErasedSQL+` and `+noDeliverySQL+`
 			returning id, tenant_id, product),
 		numbered as (

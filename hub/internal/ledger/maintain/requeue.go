@@ -63,7 +63,8 @@ func NewRequeuer(pool *pgxpool.Pool, reader *query.Reader) *Requeuer {
 	return &Requeuer{pool: pool, reader: reader}
 }
 
-// Requeue makes one delivery pending and returns its target. It is an [hub.ErrConflict] if
+// Requeue makes one delivery pending and returns its target. A person waits for it: it is not
+// bulk any more. It is an [hub.ErrConflict] if
 // the delivery was received or discarded, the payload is gone or erased, or the endpoint is disabled or
 // deleted.
 func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, err error) {
@@ -83,7 +84,7 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 			select id from found where whole and takes and not discarded and (status <> 0 or waiting)),
 		kept as (`+moveFirstAttemptSQL+`),
 		requeued as (
-			update hub.deliveries d `+setPendingSQL+`, spent = 0 from sendable s where d.id = s.id)
+			update hub.deliveries d `+setPendingSQL+`, spent = 0, priority = least(priority, 0) from sendable s where d.id = s.id)
 		select target_id, payload, whole, takes, inbound, deleted, discarded from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound, &isDeleted, &isDiscarded)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -106,8 +107,8 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 	return target, nil
 }
 
-// requeueBatch makes up to limit matching deliveries pending, oldest first. Inbound ones
-// are never sent. c contains the cursor.
+// requeueBatch makes up to limit matching deliveries pending, oldest first, as bulk unless
+// their priority is high. Inbound ones are never sent. c contains the cursor.
 func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int) (b requeuedBatch, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		with picked as (
@@ -118,7 +119,7 @@ func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int)
 			where d.reason is distinct from '`+delivery.ReasonDiscarded+`' and `+targetAcceptsSQL+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid and `+notErasedSQL+`)),
 		kept as (`+moveFirstAttemptSQL+`),
 		moved as (
-			update hub.deliveries d `+setPendingSQL+`, spent = 0
+			update hub.deliveries d `+setPendingSQL+`, spent = 0, priority = case when priority < 0 then priority else 1 end
 			from sendable w where d.id = w.id returning d.id, d.target_id)
 		select p.id, m.target_id from picked p left join moved m on m.id = p.id order by p.id`, c.Where(), limit), c.Args()...)
 	if err != nil {

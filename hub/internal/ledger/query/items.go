@@ -35,6 +35,7 @@ type Item struct {
 	OrderingKey   *string         `json:"ordering_key" maxLength:"200" doc:"What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none"`
 	OutOfOrder    bool            `json:"out_of_order" doc:"Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery"`
 	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted; null once its retention ended"`
+	Priority      string          `json:"priority" enum:"high,normal,bulk" doc:"When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send"`
 	Status        string          `json:"status" enum:"pending,delivered,parked,failed" doc:"State it is in"`
 	Reason        *string         `json:"reason" doc:"Why it is parked or failed"`
 	StatusCode    *int            `json:"status_code" doc:"HTTP status of the last attempt; null without an answer"`
@@ -53,7 +54,7 @@ type Item struct {
 // tables of one day: on the parent tables the planning alone takes longer.
 const readItemsSQL = `
 	select d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
-		d.correlation_id, e.ordering_key, d.out_of_order, e.body, d.status, d.reason, d.status_code,
+		d.correlation_id, e.ordering_key, d.out_of_order, e.body, d.priority, d.status, d.reason, d.status_code,
 		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
 		d.created_at, d.next_attempt_at, d.finished_at, greatest(a.stored_at, d.finished_at, d.created_at),
 		coalesce(tenant.name, ''), coalesce(endpoint.url, case when not d.inbound then nullif(integration.peer_webhook_url, '') end, integration.product, '')
@@ -111,16 +112,17 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	var target uuid.UUID
 	var body, response []byte
 	var status delivery.Status
+	var priority hub.Priority
 	var attempts int
 	err := row.Scan(&it.ID, &event, &inbound, &it.Product, &it.TenantID, &it.Environment, &target, &integration, &it.EventType,
-		&it.CorrelationID, &it.OrderingKey, &it.OutOfOrder, &body, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
+		&it.CorrelationID, &it.OrderingKey, &it.OutOfOrder, &body, &priority, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
 		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt, &it.ChangedAt,
 		&it.TenantName, &it.Receiver)
 	if err != nil {
 		return it, err
 	}
 	it.EventID, it.Status, it.Delivered = hub.FormatEventID(uint64(event)), status.String(), status == delivery.Delivered
-	it.Direction = "outbound"
+	it.Direction, it.Priority = "outbound", priority.String()
 	if inbound {
 		it.Direction = "inbound"
 	}

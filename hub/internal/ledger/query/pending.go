@@ -28,12 +28,14 @@ type PendingCollector struct {
 type pendingCount struct {
 	product       string
 	count         int64
+	bulk          int64   // of these
 	oldestSeconds float64 // seconds
 	isParked      bool
 }
 
 var (
 	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries that have waited for two seconds or for a retry, counted up to 100000.", []string{"product"}, nil)
+	bulkDesc    = prometheus.NewDesc("hub_bulk_deliveries_pending", "Of the deliveries that hub_deliveries_pending counts, those of imports, recoveries and replays, which go after others.", []string{"product"}, nil)
 	oldestDesc  = prometheus.NewDesc("hub_oldest_pending_seconds", "Age of the oldest waiting delivery, seconds.", []string{"product"}, nil)
 	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Parked deliveries, counted up to 100000.", []string{"product"}, nil)
 )
@@ -46,6 +48,7 @@ func NewPendingCollector(reader *Reader, now func() time.Time) *PendingCollector
 // Describe implements prometheus.Collector.
 func (p *PendingCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- pendingDesc
+	ch <- bulkDesc
 	ch <- oldestDesc
 	ch <- parkedDesc
 }
@@ -68,6 +71,7 @@ func (p *PendingCollector) Collect(ch chan<- prometheus.Metric) {
 			continue
 		}
 		ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(c.count), c.product)
+		ch <- prometheus.MustNewConstMetric(bulkDesc, prometheus.GaugeValue, float64(c.bulk), c.product)
 		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, c.oldestSeconds, c.product)
 	}
 }
@@ -76,16 +80,16 @@ func (p *PendingCollector) Collect(ch chan<- prometheus.Metric) {
 // where more wait than are counted.
 func (r *Reader) countPending(ctx context.Context) ([]pendingCount, error) {
 	rows, err := r.pool.Query(ctx, `
-		select product, count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8, false
-		from (select product, created_at from hub.deliveries where status = 0 order by id limit $1) d group by product
+		select product, count(*), count(*) filter (where priority = 1), coalesce(extract(epoch from now() - min(created_at)), 0)::float8, false
+		from (select product, created_at, priority from hub.deliveries where status = 0 order by id limit $1) d group by product
 		union all
-		select product, count(*), 0, true
+		select product, count(*), 0, 0, true
 		from (select product from hub.deliveries where status = 2 limit $1) d group by product`, maxPendingCounted)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (pendingCount, error) {
 		var c pendingCount
-		return c, row.Scan(&c.product, &c.count, &c.oldestSeconds, &c.isParked)
+		return c, row.Scan(&c.product, &c.count, &c.bulk, &c.oldestSeconds, &c.isParked)
 	})
 }

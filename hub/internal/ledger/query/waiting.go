@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/ledger"
@@ -54,7 +55,7 @@ const (
 // Waiting says why a delivery waits and what releases it. It is read from the database and the
 // configuration: every process answers the same.
 type Waiting struct {
-	Cause         string     `json:"cause" enum:"retry_scheduled,attempt_under_way,behind_others,paced,breaker_open,receiver_disabled,receiver_gone,receiver_deleted,integration_inactive,peer_down,trial_scheduled,trial_under_way,draining,replay_cancelled,not_scheduled,behind_in_order" doc:"What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled; earlier deliveries of the same ordering key"`
+	Cause         string     `json:"cause" enum:"retry_scheduled,attempt_under_way,behind_others,paced,breaker_open,receiver_disabled,receiver_gone,receiver_deleted,integration_inactive,peer_down,trial_scheduled,trial_under_way,draining,replay_cancelled,not_scheduled,behind_in_order" doc:"What keeps it: the next retry's time; an attempt that runs; deliveries to the same receiver that are earlier or of a higher priority; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled; earlier deliveries of the same ordering key"`
 	Since         *time.Time `json:"since" doc:"Since when it waits for this; null: unknown"`
 	Until         *time.Time `json:"until" doc:"When the hub acts next by itself; null: no time is set"`
 	Behind        *uuid.UUID `json:"behind" format:"uuid" nullable:"true" doc:"Delivery of the same ordering key that is sent next and holds up this one; null: none"`
@@ -230,19 +231,21 @@ func (s *receiverState) describeQueued(w *Waiting, item Item) {
 	}
 }
 
-// pendingAhead counts the due deliveries of a receiver that go before one: leased ones with an
-// earlier id, and unless it is leased itself those that came due before it.
+// pendingAhead counts the due deliveries of a receiver that go before one: those of a higher
+// priority, and of the same one leased ones with an earlier id and, unless it is leased itself,
+// those that came due before it.
 func (r *Reader) pendingAhead(ctx context.Context, id, receiver uuid.UUID) (n int, err error) {
 	if err := r.Materialize(ctx); err != nil {
 		return 0, err
 	}
 	err = r.pool.QueryRow(ctx, `
-		with own as (select due_at <= now() as unclaimed, due_at from hub.deliveries where id = $1)
+		with own as (select due_at <= now() as unclaimed, due_at, priority from hub.deliveries where id = $1)
 		select count(*) from (
 			select from own, lateral (
-				select d.id, d.due_at from hub.deliveries d
-				where d.status = 0 and d.target_id = $2 and (d.next_attempt_at is null or d.next_attempt_at <= now()) and d.due_at < 'infinity' order by d.due_at limit $3 + 1) d
-			where d.id <> $1 and case when own.unclaimed then d.due_at > now() or (d.due_at, d.id) < (own.due_at, $1) else d.due_at > now() and d.id < $1 end
+				select d.id, d.due_at, d.priority from hub.deliveries d
+				where d.status = 0 and d.target_id = $2 and d.priority <= own.priority and (d.next_attempt_at is null or d.next_attempt_at <= now()) and d.due_at < 'infinity'
+				order by d.priority, d.due_at limit $3 + 1) d
+			where d.id <> $1 and case when d.priority < own.priority then true when own.unclaimed then d.due_at > now() or (d.due_at, d.id) < (own.due_at, $1) else d.due_at > now() and d.id < $1 end
 			limit $3) ahead`, id, receiver, maxAheadCounted).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("counting the deliveries before one: %w", err)
@@ -264,9 +267,12 @@ func (r *Reader) readOrder(ctx context.Context, id uuid.UUID, w *Waiting) error 
 	return nil
 }
 
-// parkedAhead counts the parked deliveries of a receiver that are older than one.
+// parkedAhead counts the parked deliveries of a receiver that go before one.
 func (r *Reader) parkedAhead(ctx context.Context, id, receiver uuid.UUID) (n int, err error) {
-	err = r.pool.QueryRow(ctx, `select count(*) from (select from hub.deliveries where target_id = $2 and status = 2 and id < $1 limit $3) ahead`, id, receiver, maxAheadCounted).Scan(&n)
+	err = r.pool.QueryRow(ctx, `
+		select count(*) from (
+			select from hub.deliveries d where d.target_id = $2 and d.status = 2
+				and (d.priority, d.id) < (select own.priority, own.id from hub.deliveries own where own.id = $1) limit $3) ahead`, id, receiver, maxAheadCounted).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("counting the deliveries before one: %w", err)
 	}
@@ -281,7 +287,7 @@ func (r *Reader) failuresInARow(ctx context.Context, receiver uuid.UUID) (n int,
 			select coalesce(max(finished_at), '-infinity') as at from (
 				select finished_at from hub.deliveries where target_id = $1 and status = 1 order by id desc limit 20) newest),
 		waiting as (
-			(select id, started_at from hub.deliveries where target_id = $1 and status = 0 and attempts > 0 order by due_at limit $2)
+			(select id, started_at from hub.deliveries where target_id = $1 and status = 0 and attempts > 0 order by priority, due_at limit $2)
 			union all
 			(select id, started_at from hub.deliveries where target_id = $1 and status = 2 order by id desc limit $2))
 		select count(*) from (
@@ -293,6 +299,14 @@ func (r *Reader) failuresInARow(ctx context.Context, receiver uuid.UUID) (n int,
 		return 0, fmt.Errorf("counting failed attempts: %w", err)
 	}
 	return n, nil
+}
+
+// goesAfter says which deliveries go before one.
+func (i Item) goesAfter() string {
+	if i.Priority == hub.PriorityBulk.String() {
+		return "deliveries, all that are not bulk and earlier bulk ones,"
+	}
+	return "earlier deliveries"
 }
 
 // explain writes a waiting delivery's state as a sentence or two.
@@ -311,7 +325,7 @@ func (w *Waiting) explain(item Item) string {
 	case CauseUnderWay:
 		return "It is due, and its attempt is being made."
 	case CauseBehind:
-		return fmt.Sprintf("%d earlier deliveries to the same receiver go first.", w.Ahead)
+		return fmt.Sprintf("%d %s to the same receiver go first.", w.Ahead, item.goesAfter())
 	case CauseOrder:
 		return fmt.Sprintf("It is behind delivery %s in the order of its key, and %d go first. Once that one is delivered, has failed or is discarded, the next is sent.", w.Behind, w.Ahead)
 	case CausePaced:

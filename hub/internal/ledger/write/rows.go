@@ -3,6 +3,7 @@ package write
 import (
 	"time"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
@@ -46,9 +47,9 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now
 		a := &batch[i]
 		day := r.day(logid.Partition(a.ID))
 		switch deliveredAtOnce := a.Sent && a.PriorAttempts == 0 && a.Decision.Status == delivery.Delivered && a.Error == ""; {
-		case deliveredAtOnce && hasNoRow(a):
+		case deliveredAtOnce && hasNoRow(a) && a.Priority == hub.PriorityNormal: // others take theirs from the event
 			day.addInsert(a)
-		case deliveredAtOnce:
+		case deliveredAtOnce && !hasNoRow(a):
 			day.addFirstDelivered(a)
 		default:
 			if hasNoRow(a) {

@@ -114,8 +114,8 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	}
 	if d.materializedCount > 0 {
 		statements.Add(`
-			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, ordering_key)
-			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration, r.ordering_key
+			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority, ordering_key)
+			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration, e.priority, r.ordering_key
 			from unnest($1::uuid[], $2::uuid[], $3::boolean[], $4::text[]) r(id, target_id, integration, ordering_key)
 			join hub.events_`+day+` e on e.seq = (overlay(r.id::text placing '0000' from 33))::uuid`, d.materialized)
 	}

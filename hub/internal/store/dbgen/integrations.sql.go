@@ -57,7 +57,7 @@ insert into hub.integrations (id, tenant_id, environment, product, status, webho
 values ($1, $2, $3, $4, 'inactive', $5, 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link
 `
 
 type BeginHandshakeParams struct {
@@ -125,6 +125,7 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
 		&i.ErrorAt,
+		&i.Link,
 	)
 	return i, err
 }
@@ -265,7 +266,7 @@ func (q *Queries) ExpireOtherKeys(ctx context.Context, arg ExpireOtherKeysParams
 }
 
 const integrationByID = `-- name: IntegrationByID :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at from hub.integrations
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link from hub.integrations
 where id = $1
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -327,12 +328,13 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
 		&i.ErrorAt,
+		&i.Link,
 	)
 	return i, err
 }
 
 const integrationKeyByHash = `-- name: IntegrationKeyByHash :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where hash = $1 and tenant_id = $2 and environment = $3
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link from hub.keys where hash = $1 and tenant_id = $2 and environment = $3
   and revoked_at is null and (expires_at is null or expires_at > $4::timestamptz)
 `
 
@@ -368,12 +370,13 @@ func (q *Queries) IntegrationKeyByHash(ctx context.Context, arg IntegrationKeyBy
 		&i.LastUsedAt,
 		&i.IntegrationID,
 		&i.Superseded,
+		&i.Link,
 	)
 	return i, err
 }
 
 const integrationWithProduct = `-- name: IntegrationWithProduct :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
 `
 
 type IntegrationWithProductParams struct {
@@ -432,12 +435,13 @@ func (q *Queries) IntegrationWithProduct(ctx context.Context, arg IntegrationWit
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
 		&i.ErrorAt,
+		&i.Link,
 	)
 	return i, err
 }
 
 const integrationsOfTenants = `-- name: IntegrationsOfTenants :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
 from (select unnest($1::uuid[]) as tenant_id, unnest($2::text[]) as environment) wanted
 join hub.integrations i on i.tenant_id = wanted.tenant_id and i.environment = wanted.environment
 join hub.tenants t on t.id = i.tenant_id
@@ -505,6 +509,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 			&i.Integration.AbandonedAt,
 			&i.Integration.RegisteredEvents,
 			&i.Integration.ErrorAt,
+			&i.Integration.Link,
 			&i.Tenant.ID,
 			&i.Tenant.Product,
 			&i.Tenant.Name,
@@ -526,7 +531,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, t.product as own_product, t.name as tenant_name
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 where ($1::uuid is null or i.tenant_id = $1)
   and ($2::text is null or i.environment = $2::text)
@@ -613,6 +618,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.AbandonedAt,
 			&i.Integration.RegisteredEvents,
 			&i.Integration.ErrorAt,
+			&i.Integration.Link,
 			&i.OwnProduct,
 			&i.TenantName,
 		); err != nil {
@@ -627,7 +633,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 }
 
 const lockIntegration = `-- name: LockIntegration :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at from hub.integrations where id = $1 for update
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link from hub.integrations where id = $1 for update
 `
 
 func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integration, error) {
@@ -679,6 +685,7 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
 		&i.ErrorAt,
+		&i.Link,
 	)
 	return i, err
 }
@@ -687,7 +694,7 @@ const lockOrCreateIntegration = `-- name: LockOrCreateIntegration :one
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
 values ($1, $2, $3, $4, 'inactive', $5)
 on conflict (tenant_id, environment, product) do update set updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link
 `
 
 type LockOrCreateIntegrationParams struct {
@@ -754,6 +761,7 @@ func (q *Queries) LockOrCreateIntegration(ctx context.Context, arg LockOrCreateI
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
 		&i.ErrorAt,
+		&i.Link,
 	)
 	return i, err
 }
@@ -930,15 +938,15 @@ update hub.integrations
 set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url = $5,
     secret = $6, previous_secret = $7, previous_expires_at = $8,
     pending_secret = $9, remote_key = $10, remote_last4 = $11,
-    previous_remote_key = $12,
-    pending_key = $13, pending_key_id = $14,
-    features = $15, enabled = $16, event_types = $17,
-    peer_integration_id = $18, peer_account = $19, account_since = $20, register_at = $21, register_tries = $22,
-    registered_at = $23, registered_events = $24, peer_registered_at = $25, last_error = $26,
-    failures = $27, successes = $28, unauthorized_since = $29,
-    next_probe_at = $30, revoked_at = $31, updated_at = now()
-where id = $32
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at
+    previous_remote_key = $12, link = $13,
+    pending_key = $14, pending_key_id = $15,
+    features = $16, enabled = $17, event_types = $18,
+    peer_integration_id = $19, peer_account = $20, account_since = $21, register_at = $22, register_tries = $23,
+    registered_at = $24, registered_events = $25, peer_registered_at = $26, last_error = $27,
+    failures = $28, successes = $29, unauthorized_since = $30,
+    next_probe_at = $31, revoked_at = $32, updated_at = now()
+where id = $33
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link
 `
 
 type UpdateIntegrationParams struct {
@@ -954,6 +962,7 @@ type UpdateIntegrationParams struct {
 	RemoteKey         []byte
 	RemoteLast4       string
 	PreviousRemoteKey []byte
+	Link              bool
 	PendingKey        []byte
 	PendingKeyID      *uuid.UUID
 	Features          []string
@@ -991,6 +1000,7 @@ func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationPa
 		arg.RemoteKey,
 		arg.RemoteLast4,
 		arg.PreviousRemoteKey,
+		arg.Link,
 		arg.PendingKey,
 		arg.PendingKeyID,
 		arg.Features,
@@ -1059,6 +1069,7 @@ func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationPa
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
 		&i.ErrorAt,
+		&i.Link,
 	)
 	return i, err
 }

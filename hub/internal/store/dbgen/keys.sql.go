@@ -14,8 +14,8 @@ import (
 )
 
 const createKey = `-- name: CreateKey :one
-insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded
+insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id, link)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link
 `
 
 type CreateKeyParams struct {
@@ -30,6 +30,7 @@ type CreateKeyParams struct {
 	Rate          string
 	ExpiresAt     *time.Time
 	IntegrationID *uuid.UUID
+	Link          bool
 }
 
 func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, error) {
@@ -45,6 +46,7 @@ func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, erro
 		arg.Rate,
 		arg.ExpiresAt,
 		arg.IntegrationID,
+		arg.Link,
 	)
 	var i Key
 	err := row.Scan(
@@ -64,6 +66,7 @@ func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, erro
 		&i.LastUsedAt,
 		&i.IntegrationID,
 		&i.Superseded,
+		&i.Link,
 	)
 	return i, err
 }
@@ -86,8 +89,19 @@ func (q *Queries) ExpireReplacedKey(ctx context.Context, arg ExpireReplacedKeyPa
 	return err
 }
 
+const isLinkKey = `-- name: IsLinkKey :one
+select exists (select from hub.keys where hash = $1 and link)
+`
+
+func (q *Queries) IsLinkKey(ctx context.Context, hash []byte) (bool, error) {
+	row := q.db.QueryRow(ctx, isLinkKey, hash)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const keyByID = `-- name: KeyByID :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where id = $1 and tenant_id = $2 and environment = $3
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link from hub.keys where id = $1 and tenant_id = $2 and environment = $3
 `
 
 type KeyByIDParams struct {
@@ -117,12 +131,13 @@ func (q *Queries) KeyByID(ctx context.Context, arg KeyByIDParams) (Key, error) {
 		&i.LastUsedAt,
 		&i.IntegrationID,
 		&i.Superseded,
+		&i.Link,
 	)
 	return i, err
 }
 
 const keyWithTenantByHash = `-- name: KeyWithTenantByHash :one
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name, t.external_ref
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name, t.external_ref
 from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where k.hash = $1 and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
@@ -155,6 +170,7 @@ func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.
 		&i.Key.LastUsedAt,
 		&i.Key.IntegrationID,
 		&i.Key.Superseded,
+		&i.Key.Link,
 		&i.Product,
 		&i.TenantName,
 		&i.ExternalRef,
@@ -163,7 +179,7 @@ func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.
 }
 
 const keysWithTenantByHash = `-- name: KeysWithTenantByHash :many
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name, t.external_ref
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name, t.external_ref
 from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where k.hash = any($1::bytea[]) and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
@@ -202,6 +218,7 @@ func (q *Queries) KeysWithTenantByHash(ctx context.Context, hashes [][]byte, at 
 			&i.Key.LastUsedAt,
 			&i.Key.IntegrationID,
 			&i.Key.Superseded,
+			&i.Key.Link,
 			&i.Product,
 			&i.TenantName,
 			&i.ExternalRef,
@@ -217,7 +234,7 @@ func (q *Queries) KeysWithTenantByHash(ctx context.Context, hashes [][]byte, at 
 }
 
 const listKeys = `-- name: ListKeys :many
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where ($1::uuid is null or k.tenant_id = $1)
   and ($2::text is null or t.product = $2)
   and ($3::text is null or k.environment = $3::text)
@@ -271,6 +288,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ListKeysR
 			&i.Key.LastUsedAt,
 			&i.Key.IntegrationID,
 			&i.Key.Superseded,
+			&i.Key.Link,
 			&i.Product,
 			&i.TenantName,
 		); err != nil {
@@ -285,7 +303,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ListKeysR
 }
 
 const lockKey = `-- name: LockKey :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where id = $1 for update
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link from hub.keys where id = $1 for update
 `
 
 func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
@@ -308,6 +326,7 @@ func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
 		&i.LastUsedAt,
 		&i.IntegrationID,
 		&i.Superseded,
+		&i.Link,
 	)
 	return i, err
 }

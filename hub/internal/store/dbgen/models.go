@@ -81,6 +81,7 @@ type Integration struct {
 	AbandonedAt       *time.Time
 	RegisteredEvents  []string
 	ErrorAt           *time.Time
+	Link              bool
 }
 
 type Job struct {
@@ -115,6 +116,7 @@ type Key struct {
 	LastUsedAt    *time.Time
 	IntegrationID *uuid.UUID
 	Superseded    bool
+	Link          bool
 }
 
 type Operator struct {

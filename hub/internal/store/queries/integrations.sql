@@ -55,7 +55,7 @@ update hub.integrations
 set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg(api_url), webhook_url = sqlc.arg(webhook_url), peer_webhook_url = sqlc.arg(peer_webhook_url),
     secret = sqlc.narg(secret), previous_secret = sqlc.narg(previous_secret), previous_expires_at = sqlc.narg(previous_expires_at),
     pending_secret = sqlc.narg(pending_secret), remote_key = sqlc.narg(remote_key), remote_last4 = sqlc.arg(remote_last4),
-    previous_remote_key = sqlc.narg(previous_remote_key),
+    previous_remote_key = sqlc.narg(previous_remote_key), link = sqlc.arg(link),
     pending_key = sqlc.narg(pending_key), pending_key_id = sqlc.narg(pending_key_id),
     features = sqlc.arg(features), enabled = sqlc.arg(enabled), event_types = sqlc.arg(event_types),
     peer_integration_id = sqlc.narg(peer_integration_id), peer_account = sqlc.narg(peer_account), account_since = sqlc.narg(account_since), register_at = sqlc.narg(register_at), register_tries = sqlc.arg(register_tries),

@@ -1,10 +1,13 @@
 -- name: CreateKey :one
-insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning *;
+insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id, link)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning *;
 
 -- name: KeyByID :one
 -- Not found also when it belongs to another tenant or environment than the caller's.
 select * from hub.keys where id = sqlc.arg(id) and tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment);
+
+-- name: IsLinkKey :one
+select exists (select from hub.keys where hash = $1 and link);
 
 -- name: LockKey :one
 select * from hub.keys where id = $1 for update;

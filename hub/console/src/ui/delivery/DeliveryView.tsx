@@ -102,6 +102,7 @@ function DeliveryFacts({ delivery, facts: { correlation, tenant, receiver } }: P
 		[t.delivery.finished, delivery.finished_at ? <Time key="finished" at={delivery.finished_at} /> : "–"],
 		[t.delivery.next, delivery.next_attempt_at ? <Time key="next" at={delivery.next_attempt_at} /> : "–"],
 	];
+	if (delivery.priority !== "normal") facts.push([t.waiting.priority, <strong key="priority">{t.waiting.priorities[delivery.priority]}</strong>]);
 	if (delivery.reason) facts.push([t.delivery.reason, <strong key="reason">{delivery.reason}</strong>]);
 	return <Facts facts={facts} />;
 }

@@ -1,1 +1,0 @@
-import{r as e}from"./index-DFDS4O5v.js";var t=()=>e().operator.role===`admin`;export{t};
