@@ -53,7 +53,8 @@ func TestConformance(t *testing.T) {
 				"/tickets/{id}":            ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
 				"/tickets/{id}/services": ticket + "/services", "/tickets/{id}/free-times": ticket + "/free-times?service_id=service-Corte", "/tickets/{id}/bookings": ticket + "/bookings",
 				"/webhooks/{id}": webhook, "/webhooks/{id}/deliveries": webhook + "/deliveries", "/webhooks/{id}/rotate-secret": webhook + "/rotate-secret",
-				"/contacts/imports/{id}": messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body),
+				"/contacts/imports/{id}/cancel": "/contacts/imports/none/cancel",
+				"/contacts/imports/{id}":        messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body),
 			}
 		},
 		Events: []hub.Event{

@@ -1,5 +1,5 @@
 // A product's account connects another product, and works with the connection.
-import { expect, look, place, run, shows } from "./console.mjs";
+import { expect, look, place, run, shows, tryAgain } from "./console.mjs";
 import { openAccount } from "./accounts.mjs";
 
 const failed = (page) => page.locator("li[data-state=failed]");
@@ -96,7 +96,7 @@ async function fails(browser) {
 		await look(page, `account-${path}-error-${place.product}`);
 	}
 	await page.unroute("**/api/v1/integrations");
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await shows(page, "With a key of the other product");
 	const staff = await openAccount(browser, "/connect", place.staff);
 	await shows(staff, "Not allowed");

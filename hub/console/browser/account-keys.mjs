@@ -1,5 +1,5 @@
 // The keys of a product's account.
-import { expect, look, place, run, shows } from "./console.mjs";
+import { expect, look, place, run, shows, tryAgain } from "./console.mjs";
 import { openAccount } from "./accounts.mjs";
 
 const status = (page, key) => page.evaluate(([url, key]) => fetch(url, { headers: { "X-Integration-Key": key } }).then((answer) => answer.status), [`${place.url}/${place.product}/api/v1/integrations/status`, key]);
@@ -49,7 +49,7 @@ async function fails(browser) {
 	await shows(page, "The hub does not answer.");
 	await look(page, `account-keys-error-${place.product}`);
 	await page.unroute("**/api/v1/integrations/api-keys*");
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await page.getByRole("button", { name: "Create key" }).first().click();
 	await page.getByRole("dialog").getByLabel("Scopes").fill("nothing");
 	await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();

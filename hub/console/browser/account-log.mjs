@@ -1,5 +1,5 @@
 // The log of a product's account, and one delivery of it.
-import { expect, look, place, run, shows } from "./console.mjs";
+import { expect, look, place, run, shows, tryAgain } from "./console.mjs";
 import { openAccount } from "./accounts.mjs";
 
 const base = `${place.url}/account/${place.product}`;
@@ -85,7 +85,7 @@ async function fails(browser) {
 	await shows(page, "The hub does not answer.");
 	await look(page, `account-log-error-${place.product}`);
 	await page.unroute("**/webhook-logs?*");
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await page.locator("[data-row-link]").first().waitFor();
 	await page.route("**/webhook-logs/*", () => {});
 	await page.locator("[data-row-link]").first().click();

@@ -1,5 +1,5 @@
 // What every list of a product's account is held to: its states.
-import { look, shows } from "./console.mjs";
+import { look, shows, tryAgain } from "./console.mjs";
 
 const forbidden = { status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden","detail":"No."}' };
 const nothing = { items: [], total: 0, page: 1, per_page: 100, pages: 0 };
@@ -18,7 +18,7 @@ export async function states(page, address, api, name, empty, none = nothing) {
 	await look(page, `${name}-error`);
 	await page.unroute(api);
 	await page.route(api, (route) => route.fulfill({ json: none }));
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await shows(page, empty);
 	await look(page, `${name}-empty`);
 	await page.unroute(api);

@@ -1,5 +1,5 @@
 // The list screens of administration in their states.
-import { expect, look, open, place, run, shows } from "./console.mjs";
+import { expect, look, open, place, run, shows, tryAgain } from "./console.mjs";
 
 const forbidden = { status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden","detail":"No."}' };
 
@@ -16,7 +16,7 @@ async function states(page, path, api, empty) {
 	await look(page, `${path.slice(1)}-error`);
 	await page.unroute(api);
 	await page.route(api, (route) => route.fulfill({ json: { items: [], next_cursor: null } }));
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await shows(page, empty);
 	await look(page, `${path.slice(1)}-empty`);
 	await page.unroute(api);

@@ -29,8 +29,14 @@ export async function open(browser, path, options = {}) {
 
 // shows waits until a text is on the page; else it is a failure.
 export async function shows(page, text, where = "body") {
-	const found = await page.locator(where).getByText(text).first().waitFor({ timeout: 15000 }).then(() => true, () => false);
+	const found = await page.locator(where).getByText(text).first().waitFor({ timeout: 45000 }).then(() => true, () => false);
 	expect(found, `${page.url()} shows ${text}: ${found ? "" : await page.locator("body").innerText()}`);
+}
+
+// tryAgain presses "Try again". Where the page reads again by itself, that may be quicker.
+export async function tryAgain(page) {
+	const button = page.getByRole("button", { name: "Try again" });
+	await Promise.race([button.click().catch(() => {}), button.waitFor({ state: "hidden" })]);
 }
 
 // run runs the steps in one browser each, and fails where a claim did not hold.

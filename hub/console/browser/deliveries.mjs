@@ -1,5 +1,5 @@
 import { visit } from "../../hubtest/browser/check.mjs";
-import { expect, logIn, look, open, place, run, shows } from "./console.mjs";
+import { expect, logIn, look, open, place, run, shows, tryAgain } from "./console.mjs";
 
 const rows = (page) => page.locator("[data-row-link]");
 
@@ -83,7 +83,7 @@ async function fails(browser) {
 	await shows(page, "This could not be loaded");
 	await look(page, "deliveries-error");
 	await page.unroute("**/api/v1/deliveries?*");
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await rows(page).first().waitFor();
 	let answer;
 	await page.route("**/api/v1/deliveries?*", (route) => new Promise((go) => { answer = () => go(route.continue()); }));

@@ -1,4 +1,4 @@
-import { look, open, run, shows } from "./console.mjs";
+import { look, open, run, shows, tryAgain } from "./console.mjs";
 
 async function shown(browser) {
 	const page = await open(browser, "/system");
@@ -14,7 +14,7 @@ async function shown(browser) {
 	await shows(page, "This could not be loaded");
 	await look(page, "health-error");
 	await page.unroute("**/api/v1/health");
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await shows(page, "Sweep");
 	await page.route("**/api/v1/health", (route) => route.fulfill({ status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden","detail":"No."}' }));
 	await page.reload();

@@ -1,4 +1,4 @@
-import { expect, look, open, place, run, shows } from "./console.mjs";
+import { expect, look, open, place, run, shows, tryAgain } from "./console.mjs";
 
 async function found(browser) {
 	const page = await open(browser, "/lookup");
@@ -84,7 +84,7 @@ async function fails(browser) {
 	await shows(page, "This could not be loaded");
 	await look(page, "lookup-error");
 	await page.unroute("**/api/v1/lookup");
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await shows(page, "Maria S.");
 	await page.route("**/api/v1/lookup", (route) => route.fulfill({ status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden"}' }));
 	await look_up();

@@ -1,4 +1,4 @@
-import { expect, look, open, place, run, shows } from "./console.mjs";
+import { expect, look, open, place, run, shows, tryAgain } from "./console.mjs";
 
 async function shown(browser) {
 	const page = await open(browser, "/map");
@@ -31,7 +31,7 @@ async function fails(browser) {
 	await shows(page, "This could not be loaded");
 	await look(page, "map-error");
 	await page.unroute("**/api/v1/stats/receivers");
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await page.locator("tbody tr").first().waitFor();
 	await page.route("**/api/v1/integrations?*", (route) => route.fulfill({ status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden","detail":"No."}' }));
 	await page.reload();

@@ -1,4 +1,4 @@
-import { expect, look, open, place, run, shows } from "./console.mjs";
+import { expect, look, open, place, run, shows, tryAgain } from "./console.mjs";
 
 const bars = (page) => page.getByRole("slider", { name: /Deliveries by time/ });
 
@@ -41,7 +41,7 @@ async function fails(browser) {
 	await shows(page, "This could not be loaded");
 	await look(page, "overview-error");
 	await page.unroute("**/api/v1/stats?*");
-	await page.getByRole("button", { name: "Try again" }).click();
+	await tryAgain(page);
 	await bars(page).waitFor();
 	await page.route("**/api/v1/stats?*", (route) => route.fulfill({ status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden","detail":"No."}' }));
 	await page.reload();
