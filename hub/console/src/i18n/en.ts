@@ -202,6 +202,8 @@ export const messages = {
 		correlation: "Correlation id",
 		tenant: "Tenant",
 		receiver: "Receiver",
+		sender: "Sender",
+		received: (times: number, code?: number) => `Received ${times === 1 ? "once" : `${times} times`}${code ? `, answered ${code}` : ""}. The hub makes no attempts at what it receives.`,
 		endpoint: "Endpoint",
 		integration: "Integration",
 		deleted: "deleted",

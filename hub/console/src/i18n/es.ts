@@ -212,6 +212,8 @@ export const messages: Messages = {
 		reason: "Motivo",
 		attempts: "Intentos",
 		attempt: (n) => `Intento ${n}`,
+		sender: "Remitente",
+		received: (times, code) => `Recibida ${times === 1 ? "una vez" : `${times} veces`}${code ? `, respondida con ${code}` : ""}. El hub no hace intentos con lo que recibe.`,
 		noAttempts: "Ningún intento todavía.",
 		noAnswer: "sin respuesta",
 		waited: (time) => `${time} después`,

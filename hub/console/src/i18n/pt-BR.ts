@@ -212,6 +212,8 @@ export const messages: Messages = {
 		reason: "Motivo",
 		attempts: "Tentativas",
 		attempt: (n) => `Tentativa ${n}`,
+		sender: "Remetente",
+		received: (times, code) => `Recebida ${times === 1 ? "uma vez" : `${times} vezes`}${code ? `, respondida com ${code}` : ""}. O hub não faz tentativas com o que recebe.`,
 		noAttempts: "Nenhuma tentativa ainda.",
 		noAnswer: "sem resposta",
 		waited: (time) => `${time} depois`,

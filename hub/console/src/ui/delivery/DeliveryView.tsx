@@ -55,7 +55,7 @@ export function DeliveryView({ delivery, shown, onShow, back, url, retry, onRetr
 					)}
 				</div>
 				{attempts.length === 0 ? (
-					<p className="quiet">{t.delivery.noAttempts}</p>
+					<p className="quiet">{isInbound(delivery) ? t.delivery.received(delivery.attempt_count, delivery.status_code ?? undefined) : t.delivery.noAttempts}</p>
 				) : (
 					<Waterfall attempts={attempts} chosen={index} onChoose={(index) => set(attempts[index]?.number)} />
 				)}
@@ -66,6 +66,9 @@ export function DeliveryView({ delivery, shown, onShow, back, url, retry, onRetr
 	);
 }
 
+/** isInbound says that the other product sent it, and the hub received it. */
+const isInbound = (delivery: Delivery) => delivery.direction === "inbound";
+
 type ActionProps = Pick<Props, "delivery" | "url" | "retry" | "onRetried"> & { attempt?: Attempt };
 
 function DeliveryActions({ delivery, attempt, url, retry: mutationFn, onRetried }: ActionProps) {
@@ -74,12 +77,15 @@ function DeliveryActions({ delivery, attempt, url, retry: mutationFn, onRetried 
 	const [copiedLink, copyLink] = useCopy();
 	const retry = useMutation({ mutationFn, onSuccess: onRetried });
 	const curl = () => copyCurl(curlOf(delivery, attempt, url ?? (/^https?:/.test(delivery.receiver) ? delivery.receiver : "$HUB_RECEIVER")));
-	useShortcuts({ r: () => retry.mutate(), c: curl });
+	const canRetry = !isInbound(delivery); // only the sender can send it again
+	useShortcuts({ r: () => canRetry && retry.mutate(), c: curl });
 	return (
 		<Actions bad={retry.isError} said={retry.isSuccess ? t.delivery.retried : retry.isError && `${t.delivery.retryFailed} ${detailOf(retry.error)}`}>
-			<Button size="xs" loading={retry.isPending} onClick={() => retry.mutate()}>
-				{t.delivery.retry}
-			</Button>
+			{canRetry && (
+				<Button size="xs" loading={retry.isPending} onClick={() => retry.mutate()}>
+					{t.delivery.retry}
+				</Button>
+			)}
 			<Button size="xs" variant="default" onClick={curl} title={t.delivery.curlNote}>
 				{copiedCurl ? t.ui.copied : t.delivery.curl}
 			</Button>
@@ -97,7 +103,7 @@ function DeliveryFacts({ delivery, facts: { correlation, tenant, receiver } }: P
 		[t.delivery.event, delivery.event_id ? <Id key="event" text={delivery.event_id} /> : "–"],
 		[t.delivery.correlation, delivery.correlation_id ? correlation(delivery.correlation_id) : "–"],
 		tenant === undefined ? [t.deliveries.product, delivery.product] : [t.delivery.tenant, tenant],
-		[t.delivery.receiver, receiver],
+		[isInbound(delivery) ? t.delivery.sender : t.delivery.receiver, receiver],
 		[t.delivery.accepted, <Time key="accepted" at={delivery.created_at} />],
 		[t.delivery.finished, delivery.finished_at ? <Time key="finished" at={delivery.finished_at} /> : "–"],
 		[t.delivery.next, delivery.next_attempt_at ? <Time key="next" at={delivery.next_attempt_at} /> : "–"],
