@@ -62,7 +62,8 @@ type envelope struct {
 }
 
 // sendEmail renders an e-mail and passes it to the hub's mail in the transaction. Sent
-// is false without an address, or for an invalid one.
+// is false without an address, for an invalid one, and for a client who was erased after
+// the data were read. It locks the client, so that an erasure finds the e-mail.
 func (n *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e envelope, kind emails.Kind, data emails.Data) (sent bool, err error) {
 	if e.to == "" {
 		return false, nil
@@ -74,6 +75,9 @@ func (n *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e
 	message := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: rest.ValueOrZero(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
 	message.Unsubscribe = e.unsubscribe
 	if e.clientID != uuid.Nil {
+		if _, err := tx.LockClient(ctx, org.ID, e.clientID); err != nil {
+			return false, store.IgnoreNotFound(err)
+		}
 		message.SubjectID = e.clientID.String()
 	}
 	err = n.host.Mail.Send(ctx, tx.Raw, message)

@@ -282,15 +282,17 @@ func clientsNamed(person booking.Person, clients []Client) (list []Client) {
 	return list
 }
 
-// EraseClient removes a client's personal data and keeps appointments and payments.
+// EraseClient removes a client's personal data and keeps appointments and payments. It
+// changes the client first: who writes an e-mail about the client holds that lock, so the
+// e-mails deleted afterwards are all there are.
 func (t *Tx) EraseClient(ctx context.Context, client Client) error {
-	if err := t.Host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
+	if err := t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: client.OrgID, ID: client.ID, Now: t.now}); err != nil {
 		return err
 	}
 	if err := t.ClearClientTexts(ctx, client.OrgID, client.ID); err != nil {
 		return err
 	}
-	return t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: client.OrgID, ID: client.ID, Now: t.now})
+	return t.Host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String())
 }
 
 // EraseClientByID is [Tx.EraseClient] by id; [hub.ErrNotFound] where there is none.
