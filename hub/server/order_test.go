@@ -1,46 +1,15 @@
 package server_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
 )
-
-// sequences records the numbers that an ordered receiver got for each key, and which came
-// after a later one.
-type sequences struct {
-	mu        sync.Mutex
-	last      map[string]int // the highest number that came
-	delivered map[string]int
-	disorder  []string
-}
-
-type numbered struct {
-	Key string
-	N   int
-}
-
-// note checks one arrival: a repeat of the newest is allowed, an earlier one is not.
-func (s *sequences) note(body []byte, accepted bool) {
-	var envelope struct{ Data numbered }
-	if err := json.Unmarshal(body, &envelope); err != nil {
-		panic(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := envelope.Data
-	if at.N < s.last[at.Key] || at.N > s.delivered[at.Key]+1 {
-		s.disorder = append(s.disorder, fmt.Sprintf("%s: %d came after %d arrived and %d was accepted", at.Key, at.N, s.last[at.Key], s.delivered[at.Key]))
-	}
-	s.last[at.Key] = max(s.last[at.Key], at.N)
-	if accepted {
-		s.delivered[at.Key] = max(s.delivered[at.Key], at.N)
-	}
-}
 
 // publishNumbered publishes event n of a key.
 func (a *account) publishNumbered(key string, n int) string {
@@ -56,15 +25,15 @@ func TestOrderHoldsThroughFailures(t *testing.T) {
 	p := newPlace(t)
 	a := p.start(t, nil).account()
 	other := &account{node: p.start(t, nil), live: a.live}
-	seen := &sequences{last: map[string]int{}, delivered: map[string]int{}}
+	var seen hubtest.Sequences
 	h := newHook(t, nil)
 	h.respond = func(w http.ResponseWriter, _ *http.Request, n int) {
-		status := http.StatusOK
+		key, number, _ := seen.Arrive(h.arrivals()[n-1].body)
 		if n%13 == 5 {
-			status = http.StatusInternalServerError
+			w.WriteHeader(http.StatusInternalServerError)
+			return
 		}
-		seen.note(h.arrivals()[n-1].body, status == http.StatusOK)
-		w.WriteHeader(status)
+		seen.Accept(key, number)
 	}
 	a.endpoint(h, `"ordered":true`)
 	const keys, events = 5, 30
@@ -78,11 +47,10 @@ func TestOrderHoldsThroughFailures(t *testing.T) {
 	}
 	publishing.Wait()
 	require.Eventually(t, func() bool { return p.count(t, `status = 1 and ordering_key is not null`) == keys*events }, 10*soon, tick)
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
-	require.Empty(t, seen.disorder)
-	for k := range keys {
-		require.Equal(t, events, seen.delivered[fmt.Sprintf("key %d", k)])
+	require.Empty(t, seen.Disorders())
+	require.Len(t, seen.Accepted(), keys)
+	for key, n := range seen.Accepted() {
+		require.Equal(t, events, n, key)
 	}
 	require.Greater(t, len(h.arrivals()), keys*events, "some failed first")
 	requireNoPlaces(t, p)

@@ -2,8 +2,9 @@ package chaos
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"integrationhub/cmd/bench/internal/load"
 	"integrationhub/cmd/bench/internal/receiver"
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 )
 
 const (
@@ -26,68 +28,24 @@ const (
 	orderEvents     = 10 // of each key at least
 )
 
-// orderedReceiver checks that the events of each key arrive in the order of their numbers.
-type orderedReceiver struct {
-	url       string
-	mu        sync.Mutex
-	newest    map[string]int // the highest number that arrived
-	accepted  map[string]int // the highest number that was answered 200
-	arrivals  int
-	repeats   int
-	disorders []string
-}
-
-// serveOrdered starts a receiver that answers the first attempt of every tenth event with 500.
-func serveOrdered(t *testing.T) *orderedReceiver {
+// serveOrdered starts a receiver that answers the first attempt of every tenth event with
+// 500, and returns its URL.
+func serveOrdered(t *testing.T, seen *hubtest.Sequences) string {
 	t.Helper()
-	r := &orderedReceiver{newest: make(map[string]int), accepted: make(map[string]int)}
-	server := httptest.NewServer(r)
-	t.Cleanup(server.Close)
-	r.url = server.URL
-	return r
-}
-
-// ServeHTTP checks one arrival. A repeat of the newest is allowed, an earlier one is not, and
-// none may come before the one before it was accepted.
-func (r *orderedReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	var envelope struct {
-		Data struct {
-			Key string `json:"key"`
-			N   int    `json:"n"`
-		} `json:"data"`
-	}
-	err := json.NewDecoder(request.Body).Decode(&envelope)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.arrivals++
-	at := envelope.Data
-	switch {
-	case err != nil:
-		r.disorders = append(r.disorders, err.Error())
-	case at.N < r.newest[at.Key] || at.N > r.accepted[at.Key]+1:
-		r.disorders = append(r.disorders, fmt.Sprintf("%s: %d arrived after %d had arrived and %d was accepted", at.Key, at.N, r.newest[at.Key], r.accepted[at.Key]))
-	case at.N <= r.accepted[at.Key]:
-		r.repeats++
-	}
-	isFirst := at.N > r.newest[at.Key]
-	r.newest[at.Key] = max(r.newest[at.Key], at.N)
-	if isFirst && at.N%10 == 3 {
-		w.WriteHeader(http.StatusInternalServerError)
-		return
-	}
-	r.accepted[at.Key] = max(r.accepted[at.Key], at.N)
-}
-
-// acceptedAll reports whether the newest of each key was accepted.
-func (r *orderedReceiver) acceptedAll(published map[string]int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for key, n := range published {
-		if r.accepted[key] < n {
-			return false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil { // the hub that sent it was killed
+			return
 		}
-	}
-	return true
+		key, n, isFirst := seen.Arrive(body)
+		if isFirst && n%10 == 3 {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		seen.Accept(key, n)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // publishInOrder publishes the events of some keys, in turn, to either hub until ctx ends and
@@ -127,8 +85,8 @@ func TestChaosOrder(t *testing.T) {
 	require.NoError(t, err)
 	apiKey, err := bed.api.CreateKey(t.Context(), tenant)
 	require.NoError(t, err)
-	r := serveOrdered(t)
-	endpoint := map[string]any{"tenant_id": tenant, "url": r.url, "event_types": []string{"*"}, "ordered": true}
+	var seen hubtest.Sequences
+	endpoint := map[string]any{"tenant_id": tenant, "url": serveOrdered(t, &seen), "event_types": []string{"*"}, "ordered": true}
 	require.NoError(t, bed.api.Call(t.Context(), http.MethodPost, "/endpoints", endpoint, nil))
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -166,12 +124,11 @@ func TestChaosOrder(t *testing.T) {
 	for _, n := range published {
 		total += n
 	}
-	took := bed.await(3*leaseTime+recoveryTime, "everything is delivered", func() bool { return r.acceptedAll(published) })
+	took := bed.await(3*leaseTime+recoveryTime, "everything is delivered", func() bool { return maps.Equal(seen.Accepted(), published) })
 	bed.awaitSettled(leaseTime + recoveryTime)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t.Logf("%d events of %d keys, %d arrivals, %d repeats; all accepted %s after the last", total, orderKeys, r.arrivals, r.repeats, took.Round(time.Millisecond))
-	require.Empty(t, r.disorders)
+	arrivals, repeats := seen.Arrivals()
+	t.Logf("%d events of %d keys, %d arrivals, %d repeats; all accepted %s after the last", total, orderKeys, arrivals, repeats, took.Round(time.Millisecond))
+	require.Empty(t, seen.Disorders())
 	require.GreaterOrEqual(t, total, orderEvents*orderKeys)
 	require.Zero(t, bed.queryInt(`select coalesce(sum(waiting), 0) + (select count(*) from hub.ordering_queue) from hub.ordering_keys`), "no place is taken for ever")
 	bed.requireSums()

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -96,7 +97,7 @@ func failWaiting(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) (m
 	rows, err := tx.Query(ctx, `
 		with waiting as (
 			select id from hub.deliveries_`+day+`
-			where id = any($1) and (status + 0 = 2 or status + 0 = 0 and (next_attempt_at is not null or due_at <= now() or due_at = 'infinity'))
+			where id = any($1) and (status + 0 = 2 or status + 0 = 0 and `+ledger.UnleasedSQL+`)
 			order by id for update skip locked),
 		moved as (
 			update hub.deliveries_`+day+` d set status = 3, reason = 'erased', next_attempt_at = null, finished_at = now()

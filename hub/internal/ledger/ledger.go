@@ -13,3 +13,7 @@ package ledger
 // the first attempt of a delivery, in hub.deliveries. The delivery's id is named
 // apart: it has another name in each table.
 const AttemptColumns = `started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, status_code, signature, response_headers, response_body`
+
+// UnleasedSQL is true of the pending deliveries that no process has leased: those that wait
+// for a retry, whose lease has ended, or that are behind others of their ordering key.
+const UnleasedSQL = `(next_attempt_at is not null or due_at <= now() or due_at = 'infinity')`

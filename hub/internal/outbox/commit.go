@@ -143,7 +143,7 @@ func (l *committer) insert(ctx context.Context, snapshot string, events []*prepa
 				return fmt.Errorf("comparing the configuration: %w", err)
 			}
 			var err error
-			lease, err = l.insertOrdered(ctx, tx, events, lease)
+			lease, err = l.takePlacesAndInsert(ctx, tx, events, lease)
 			return err
 		})
 		return lease, err
@@ -157,9 +157,9 @@ func (l *committer) insert(ctx context.Context, snapshot string, events []*prepa
 	return lease, nil
 }
 
-// insertOrdered stores prepared events in a transaction, after their places in the orders
+// takePlacesAndInsert stores prepared events in a transaction, after their places in the orders
 // of targets were taken. The lease returned also covers the heads of orders.
-func (l *committer) insertOrdered(ctx context.Context, tx pgx.Tx, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+func (l *committer) takePlacesAndInsert(ctx context.Context, tx pgx.Tx, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
 	if err := l.rows.takePlaces(ctx, tx, events); err != nil {
 		return lease, err
 	}

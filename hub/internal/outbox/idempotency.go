@@ -108,7 +108,7 @@ func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []
 			}
 			lease = l.reserve(unstored)
 			failpoint.Here("before_commit")
-			lease, err = l.insertOrdered(ctx, tx, unstored, lease)
+			lease, err = l.takePlacesAndInsert(ctx, tx, unstored, lease)
 			return err
 		})
 		if err == nil {

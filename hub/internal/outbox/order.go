@@ -73,6 +73,9 @@ const takePlacesSQL = `
 // takePlaces gives the ordered deliveries of prepared events their places. The keys stay
 // locked until the transaction ends, so places are taken in the order of the commits.
 func (r *rows) takePlaces(ctx context.Context, tx pgx.Tx, events []*prepared) error {
+	if !hasOrdered(events) {
+		return nil
+	}
 	r.places.Reset(bulk.UUIDs, bulk.Texts, bulk.UUIDs)
 	counts := make(map[keyOfOrder]int64)
 	for _, event := range events {
@@ -86,9 +89,6 @@ func (r *rows) takePlaces(ctx context.Context, tx pgx.Tx, events []*prepared) er
 			r.places[1].Text(event.OrderingKey)
 			r.places[2].UUID(logid.Delivery(event.event.Seq, i+1))
 		}
-	}
-	if len(counts) == 0 {
-		return nil
 	}
 	next, hasHead := make(map[keyOfOrder]int64, len(counts)), make(map[keyOfOrder]bool, len(counts))
 	err := bulk.Query(ctx, tx.Conn(), takePlacesSQL, r.places, func(values [][]byte) {

@@ -12,6 +12,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/ledger/query"
 )
 
@@ -69,7 +70,7 @@ func (d *Discarder) tryDiscard(ctx context.Context, id uuid.UUID) (done bool, er
 	err = d.pool.QueryRow(ctx, `
 		with found as (
 			select d.id, d.inbound, d.product, d.status in (1, 3) as settled,
-				d.status = 2 or d.status = 0 and (d.next_attempt_at is not null or d.due_at <= now() or d.due_at = 'infinity') as waiting
+				d.status = 2 or d.status = 0 and `+ledger.UnleasedSQL+` as waiting
 			from hub.deliveries d where d.id = $1 for update of d),
 		moved as (
 			update hub.deliveries d set status = 3, reason = '`+delivery.ReasonDiscarded+`', next_attempt_at = null, parked_at = null, finished_at = now()

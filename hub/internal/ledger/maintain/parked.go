@@ -70,7 +70,7 @@ func failWaiting(ctx context.Context, tx pgx.Tx, target uuid.UUID, reason string
 		with parked as (
 			select id from hub.deliveries where target_id = $1 and status = 2 and not inbound order by id limit $3 for update skip locked),
 		pending as (
-			select id from hub.deliveries where target_id = $1 and status = 0 and (next_attempt_at is not null or due_at <= now() or due_at = 'infinity')
+			select id from hub.deliveries where target_id = $1 and status = 0 and `+ledger.UnleasedSQL+`
 			order by priority, due_at limit $3 for update skip locked),
 		moved as (
 			update hub.deliveries d set status = 3, reason = $2, next_attempt_at = null, parked_at = null, finished_at = now()

@@ -26,9 +26,6 @@ const (
 	churnSliceEvents = 1 << 18 // more than a slice can send
 )
 
-// churnTenant is a tenant that publishes.
-type churnTenant struct{ id, key, endpoint string }
-
 // churnKind is one of the three loads that alternate: 500 tenants publish while disturb
 // runs beside them.
 type churnKind struct {
@@ -84,32 +81,20 @@ func MeasureChurn(ctx context.Context, run *stage.Run) (*report.Result, error) {
 	return churnResult(ctx, st, sent, len(warmUp.Sent), quiet, churn, noOps)
 }
 
-// createTenants makes tenants that have a key and an endpoint each.
-func createTenants(ctx context.Context, api *hubapi.Client, hook, secret string) ([]churnTenant, error) {
-	tenants := make([]churnTenant, churnTenants)
+// createTenants makes tenants that publish.
+func createTenants(ctx context.Context, api *hubapi.Client, hook, secret string) ([]publishingTenant, error) {
+	tenants := make([]publishingTenant, churnTenants)
 	for i := range tenants {
-		tenant := &tenants[i]
 		var err error
-		if tenant.id, err = api.CreateTenant(ctx, "Tenant "+strconv.Itoa(i)); err != nil {
+		if tenants[i], err = createTenant(ctx, api, "Tenant "+strconv.Itoa(i), hook, secret, false); err != nil {
 			return nil, err
 		}
-		if tenant.key, err = api.CreateKey(ctx, tenant.id); err != nil {
-			return nil, err
-		}
-		var endpoint struct {
-			ID string `json:"id"`
-		}
-		body := map[string]any{"tenant_id": tenant.id, "url": hook, "event_types": []string{"*"}, "secret": secret}
-		if err := api.Call(ctx, http.MethodPost, "/endpoints", body, &endpoint); err != nil {
-			return nil, err
-		}
-		tenant.endpoint = endpoint.ID
 	}
 	return tenants, nil
 }
 
 // changeConfiguration makes changes of several kinds, [churnRate] a second, until ctx ends.
-func changeConfiguration(ctx context.Context, api *hubapi.Client, tenants []churnTenant, hook string) (int, error) {
+func changeConfiguration(ctx context.Context, api *hubapi.Client, tenants []publishingTenant, hook string) (int, error) {
 	tick := time.NewTicker(time.Second / churnRate)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -124,7 +109,7 @@ func changeConfiguration(ctx context.Context, api *hubapi.Client, tenants []chur
 	}
 }
 
-func changeTenant(ctx context.Context, api *hubapi.Client, tenant churnTenant, hook string, n int) error {
+func changeTenant(ctx context.Context, api *hubapi.Client, tenant publishingTenant, hook string, n int) error {
 	switch n % 4 {
 	case 0:
 		_, err := api.CreateKey(ctx, tenant.id)
@@ -137,7 +122,7 @@ func changeTenant(ctx context.Context, api *hubapi.Client, tenant churnTenant, h
 }
 
 // repeatUpdate updates a tenant's endpoint to what it is, again and again, until ctx ends.
-func repeatUpdate(ctx context.Context, api *hubapi.Client, tenant churnTenant, hook string) (int, error) {
+func repeatUpdate(ctx context.Context, api *hubapi.Client, tenant publishingTenant, hook string) (int, error) {
 	header := http.Header{hub.HeaderKey: {tenant.key}}
 	body := map[string]any{"url": hook, "event_types": []string{"*"}}
 	for n := 0; ; n++ {

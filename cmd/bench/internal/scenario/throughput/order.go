@@ -3,10 +3,8 @@ package throughput
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
-	"integrationhub/cmd/bench/internal/hubapi"
 	"integrationhub/cmd/bench/internal/load"
 	"integrationhub/cmd/bench/internal/records"
 	"integrationhub/cmd/bench/internal/report"
@@ -27,7 +25,7 @@ const (
 // orderKind is one of the loads that alternate: it publishes to one tenant's endpoint with a
 // number of ordering keys; 0: none.
 type orderKind struct {
-	tenant  churnTenant
+	tenant  publishingTenant
 	keys    int
 	events  int
 	seconds float64 // until all were settled
@@ -46,7 +44,7 @@ func MeasureOrder(ctx context.Context, run *stage.Run) (*report.Result, error) {
 	defer st.Close()
 	kinds := []*orderKind{{}, {keys: orderKeys}, {keys: orderManyKeys}}
 	for _, kind := range kinds {
-		if kind.tenant, err = createOrderTenant(ctx, &gateway.API, st.HookURL(0), st.Secret(0), kind.keys > 0); err != nil {
+		if kind.tenant, err = createTenant(ctx, &gateway.API, "Order", st.HookURL(0), st.Secret(0), kind.keys > 0); err != nil {
 			return nil, fmt.Errorf("setting up a tenant: %w", err)
 		}
 	}
@@ -86,21 +84,6 @@ func MeasureOrder(ctx context.Context, run *stage.Run) (*report.Result, error) {
 		}
 	}
 	return orderResult(ctx, st, sent, warmUp, kinds)
-}
-
-// createOrderTenant makes a tenant with a key and an endpoint.
-func createOrderTenant(ctx context.Context, api *hubapi.Client, hook, secret string, ordered bool) (tenant churnTenant, err error) {
-	if tenant.id, err = api.CreateTenant(ctx, "Order"); err != nil {
-		return tenant, err
-	}
-	if tenant.key, err = api.CreateKey(ctx, tenant.id); err != nil {
-		return tenant, err
-	}
-	body := map[string]any{"tenant_id": tenant.id, "url": hook, "event_types": []string{"*"}, "secret": secret}
-	if ordered {
-		body["ordered"] = true
-	}
-	return tenant, api.Call(ctx, http.MethodPost, "/endpoints", body, nil)
 }
 
 // orderResult checks that everything accepted arrived, and returns the rates. The first

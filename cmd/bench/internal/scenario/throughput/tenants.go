@@ -129,3 +129,26 @@ func setUpTenant(ctx context.Context, st *stage.Stage, api *hubapi.Client, first
 	}
 	return api.CreateKey(ctx, tenant.ID)
 }
+
+// publishingTenant is a tenant with a key and an endpoint that is subscribed to every event.
+type publishingTenant struct{ id, key, endpoint string }
+
+// createTenant makes a tenant that publishes. ordered is that of its endpoint.
+func createTenant(ctx context.Context, api *hubapi.Client, name, hook, secret string, ordered bool) (tenant publishingTenant, err error) {
+	if tenant.id, err = api.CreateTenant(ctx, name); err != nil {
+		return tenant, err
+	}
+	if tenant.key, err = api.CreateKey(ctx, tenant.id); err != nil {
+		return tenant, err
+	}
+	var endpoint struct {
+		ID string `json:"id"`
+	}
+	body := map[string]any{"tenant_id": tenant.id, "url": hook, "event_types": []string{"*"}, "secret": secret}
+	if ordered {
+		body["ordered"] = true // hubs before it refuse the member
+	}
+	err = api.Call(ctx, http.MethodPost, "/endpoints", body, &endpoint)
+	tenant.endpoint = endpoint.ID
+	return tenant, err
+}
