@@ -59,6 +59,7 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/products", operators, 200, "products.list", "List products", rest.Handle(a.listProducts)),
 		rest.Post("/api/v1/products", admins, 201, "products.create", "Register an external product", rest.Handle(a.createProduct)),
+		rest.Put("/api/v1/products/{name}", admins, 200, "products.update", "Replace an external product's title and validation", rest.Handle(a.updateProduct)),
 		rest.Delete("/api/v1/products/{name}", admins, 200, "products.delete", "Delete an external product that has no tenants", rest.Handle(a.deleteProduct)),
 
 		rest.Get("/api/v1/tenants", operators, 200, "tenants.list", "List tenants", rest.Handle(a.listTenants)),
@@ -90,7 +91,7 @@ func (a *API) routes() []rest.Route {
 		rest.Post("/api/v1/endpoints/{id}/rotate-secret", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", rest.Handle(a.rotateEndpointSecret)),
 		rest.Post("/api/v1/endpoints/{id}/recover", operators, 202, "endpoints.recover", "Count the stored events that an endpoint has no delivery of, or send them to it", rest.Handle(a.recoverEndpoint)),
 		rest.Post("/api/v1/endpoints/{id}/check-signature", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.check-signature", "Find why a receiver refuses the signature of a webhook", rest.Handle(a.checkSignature)),
-		rest.Post("/api/v1/endpoints/{id}/ping", admins.OrKey(keys.ScopeEndpoints), 202, "endpoints.ping", "Send hub.ping to an endpoint", rest.Handle(a.pingEndpoint)),
+		rest.Post("/api/v1/endpoints/{id}/ping", admins.OrKey(keys.ScopeEndpoints), 202, "endpoints.ping", "Send hub.ping, or the example of an event type, to an endpoint", rest.Handle(a.pingEndpoint)),
 
 		rest.Post("/api/v1/events", rest.Key(keys.ScopePublish), 202, "events.publish", "Publish an event", raw[publishInput, publishOutput](a, a.deps.Publish)),
 		rest.Post("/api/v1/events/batch", rest.Key(keys.ScopePublish), 202, "events.publish-batch", "Publish up to 500 events, all or none", raw[publishBatchInput, publishBatchOutput](a, a.deps.PublishBatch)),
@@ -119,7 +120,7 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}
-	return append(rows, a.mailRoutes()...)
+	return append(append(rows, a.eventTypeRoutes()...), a.mailRoutes()...)
 }
 
 // mailRoutes are there in development, where mail is shown instead of sent.
@@ -137,6 +138,7 @@ var tags = []struct{ name, doc string }{
 	{"session", "The console's login: a cookie that scripts cannot read, for 12 hours. Writes repeat a token in a header; access tokens need neither."},
 	{"operators", "The people at the console: `admin` does everything, `support` reads, retries and replays."},
 	{"products", "What sends and receives events. Hosted products are part of this hub, external ones are registered by name."},
+	{"event-types", "What the data of each type of event looks like: JSON Schemas, examples, and OpenAPI documents of them."},
 	{"tenants", "A customer's account in one product."},
 	{"keys", "Credentials of a tenant's servers. Shown once, stored as a hash."},
 	{"integrations", "A tenant connected to a peer product: keys, secret and health of both directions."},

@@ -35,6 +35,18 @@ type Endpoint struct {
 	Ordered                   bool
 }
 
+type EventType struct {
+	ID          uuid.UUID
+	Product     string
+	Name        string
+	Description string
+	Schema      *string
+	Example     *string
+	Deprecated  bool
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
 type Integration struct {
 	ID                uuid.UUID
 	TenantID          uuid.UUID
@@ -131,11 +143,12 @@ type Operator struct {
 }
 
 type Product struct {
-	Name      string
-	Prefix    string
-	Title     string
-	Hosted    bool
-	CreatedAt time.Time
+	Name       string
+	Prefix     string
+	Title      string
+	Hosted     bool
+	CreatedAt  time.Time
+	Validation string
 }
 
 type RefreshToken struct {
