@@ -60,7 +60,7 @@ var parameters = map[string]string{
 	"event-types.list": "limit cursor product", "event-types.openapi": "product", "event-types.get": "id", "event-types.update": "id", "event-types.delete": "id",
 	"keys.list": "limit cursor tenant_id product environment", "keys.revoke": "id", "keys.rotate": "id",
 	"endpoints.list": "limit cursor tenant_id product environment enabled", "endpoints.get": "id", "endpoints.update": "id",
-	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id", "endpoints.recover": "id", "endpoints.check-signature": "id",
+	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id", "endpoints.recover": "id", "endpoints.check-signature": "id", "endpoints.match": "id",
 	"integrations.list": "limit cursor tenant_id environment product status", "integrations.get": "id", "integrations.revoke": "id",
 	"integrations.test": "id", "integrations.rotate-secret": "id", "integrations.enable": "id", "integrations.disable": "id",
 	"events.publish": "Idempotency-Key", "events.list": "limit cursor since until", "events.get": "id",

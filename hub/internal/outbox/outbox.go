@@ -19,6 +19,7 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/eventtype"
+	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/module"
 )
@@ -51,6 +52,8 @@ type Publication struct {
 	Location       string                // of the event in the request, such as body.events[3]; for refusals
 	Violations     []eventtype.Violation // of its type's schema, by Key.Validation
 	Trace          *trace.SpanContext    // parent of the attempts' spans; nil = not traced
+
+	filtering *filtering // what filters say about it; nil = none was evaluated
 }
 
 // Result is the result of one publication.
@@ -79,6 +82,9 @@ type Recorder interface {
 	CountAccepted(product string, events, deliveries int)
 	// CountInvalid counts events whose data does not agree with the schema of their type.
 	CountInvalid(product, outcome string, events int)
+	// CountFiltered counts deliveries that filters did not allow, and how many of them
+	// because the filter could not be evaluated.
+	CountFiltered(product string, held, errors int)
 }
 
 // Outbox is safe for concurrent use.
@@ -94,6 +100,7 @@ type Outbox struct {
 	maxRequestDeliveries int
 	hosted               []string           // products whose events are found by who they are about
 	types                *eventtype.Catalog // that hosted products' events are checked against; nil = none
+	filterErrors         *filter.Errors     // nil = they are not kept
 
 	plain      *queue // no idempotency keys: straight inserts
 	idempotent *queue
@@ -160,6 +167,13 @@ func (o *Outbox) CheckTypes(types *eventtype.Catalog) *Outbox {
 	return o
 }
 
+// KeepFilterErrors makes errors count, by endpoint, what filters could not be evaluated for.
+// It must be called before anything is published.
+func (o *Outbox) KeepFilterErrors(errors *filter.Errors) *Outbox {
+	o.filterErrors = errors
+	return o
+}
+
 // nextNode returns the node number of a new generator of event ids.
 func (o *Outbox) nextNode(ctx context.Context) (number uint64, err error) {
 	err = o.pool.QueryRow(ctx, `select nextval('hub.event_nodes')`).Scan(&number)
@@ -196,6 +210,23 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 	if len(publications) == 0 {
 		return nil, nil
 	}
+	if err := o.evaluateCached(ctx, publications); err != nil {
+		return nil, err
+	}
+	for range maxConflicts {
+		results, err := o.enqueue(publications)
+		if !errors.Is(err, errNotEvaluated) {
+			return results, err
+		}
+		if err := o.evaluateAll(ctx, publications); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errUnavailable(errKeptChanging)
+}
+
+// enqueue queues publications for a committer and waits for the commit.
+func (o *Outbox) enqueue(publications []*Publication) ([]Result, error) {
 	r := &request{publications: publications, done: make(chan error, 1)}
 	if first := publications[0]; first.Targets == nil {
 		r.estimate = len(publications) * o.directory.CachedTargets(first.TenantID, first.Environment)

@@ -33,6 +33,7 @@ type Endpoint struct {
 	PreviousStandardSignature bool
 	SwitchAtEnd               bool
 	Ordered                   bool
+	Filter                    *string
 }
 
 type EventType struct {
@@ -45,6 +46,13 @@ type EventType struct {
 	Deprecated  bool
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+}
+
+type HubFilterError struct {
+	EndpointID uuid.UUID
+	Count      int64
+	LastError  string
+	LastAt     time.Time
 }
 
 type Integration struct {
