@@ -17,7 +17,7 @@ func commands() []func(*app) *cobra.Command {
 	return []func(*app) *cobra.Command{
 		newServe, newWorker, newMigrate, newDoctor, newConfig, newOpenAPI,
 		newDemo, newPhone,
-		newProducts, newTenants, newKeys, newEndpoints,
+		newProducts, newEventTypes, newTenants, newKeys, newEndpoints,
 		newConnect, newLink, newIntegrations,
 		newPublish, newListen,
 		newEvents, newDeliveries, newLookup, newTail, newReplay, newStats, newAudit, newMail,
