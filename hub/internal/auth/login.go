@@ -202,6 +202,9 @@ func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
 	if s.config.Local.matches(bearer) {
 		return Operator{Name: LocalLabel, Role: RoleAdmin}, nil
 	}
+	if strings.HasPrefix(bearer, apiTokenPrefix) {
+		return s.verifyAPIToken(ctx, bearer)
+	}
 	id, family, ok := s.signer.verify(bearer, s.config.Now())
 	if !ok {
 		return Operator{}, invalidToken()
