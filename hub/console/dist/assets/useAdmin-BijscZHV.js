@@ -1,1 +1,0 @@
-import{r as e}from"./index-DVa09M3e.js";var t=()=>e().operator.role===`admin`;export{t};
