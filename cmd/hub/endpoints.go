@@ -19,10 +19,12 @@ func newEndpoints(a *app) *cobra.Command {
 		newEndpointsCreate(a), newEndpointsList(a), newEndpointsShow(a), newEndpointsUpdate(a),
 		newEndpointsSwitch(a, "enable", "Send to endpoints again, first what was parked", true),
 		newEndpointsSwitch(a, "disable", "Stop sending to endpoints; what comes is parked", false),
-		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a), newEndpointsRecover(a))
+		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a), newEndpointsMatch(a), newEndpointsRecover(a))
 }
 
 const secretUsage = "use this secret, @file or -, instead of a new one: whsec_ and base64, or 24 to 128 plain characters"
+
+const filterUsage = "CEL expression: send only the events for which it is true, such as 'event.data.total > 100'"
 
 const secretShownOnce = "the secret is shown this once: keep it now"
 
@@ -78,6 +80,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
 	flags.BoolVar(&disabled, "disabled", false, "make it, but send nothing yet")
 	flags.BoolVar(&in.Ordered, "ordered", false, "send the events of one ordering key one at a time, in their order")
+	flags.StringVar(&in.Filter, "filter", "", filterUsage)
 	keyFlag(cmd, &key)
 	acceptTypes(cmd)
 	complete(cmd, "environment", "live", "test")
@@ -182,8 +185,12 @@ func (a *app) endpointShown(reply client.Reply[client.Endpoint]) error {
 	if e.Ordered {
 		order = "by key"
 	}
+	filterErrors := ""
+	if failed := e.FilterErrors; failed != nil {
+		filterErrors = fmt.Sprintf("%d, last %s: %s", failed.Count, clock(failed.LastAt), failed.LastError)
+	}
 	return a.created(reply.Raw, e.ID, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","),
-		"status", status, "rate", rate, "order", order, "description", e.Description, "environment", e.Environment,
+		"filter", e.Filter, "filter errors", filterErrors, "status", status, "rate", rate, "order", order, "description", e.Description, "environment", e.Environment,
 		"tenant", e.TenantID, "created", clock(e.CreatedAt))
 }
 
@@ -210,10 +217,10 @@ func newEndpointsShow(a *app) *cobra.Command {
 }
 
 // endpointSettings are the flags that change an endpoint.
-var endpointSettings = []string{"endpoint-url", "events", "description", "enabled", "rate-per-minute", "ordered"}
+var endpointSettings = []string{"endpoint-url", "events", "description", "enabled", "rate-per-minute", "ordered", "filter"}
 
 func newEndpointsUpdate(a *app) *cobra.Command {
-	var key, rate string
+	var key, rate, filter string
 	var ordered bool
 	var to client.EndpointUpdate
 	cmd := &cobra.Command{
@@ -247,6 +254,9 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 			if cmd.Flags().Changed("ordered") {
 				to.Ordered = &ordered
 			}
+			if cmd.Flags().Changed("filter") {
+				to.Filter = &filter
+			}
 			keep("endpoint-url", func(e client.Endpoint) { to.URL = e.URL })
 			keep("events", func(e client.Endpoint) { to.EventTypes = e.EventTypes })
 			keep("description", func(e client.Endpoint) { to.Description = e.Description })
@@ -265,6 +275,7 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 	flags.StringVar(&to.Description, "description", "", "what it is for")
 	flags.BoolVar(&to.Enabled, "enabled", true, "whether it is sent to")
 	flags.BoolVar(&ordered, "ordered", false, "whether it gets the events of one ordering key one at a time, in their order")
+	flags.StringVar(&filter, "filter", "", filterUsage+"; '' removes it")
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
 	keyFlag(cmd, &key)
 	acceptTypes(cmd)

@@ -16,6 +16,7 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/erasure"
+	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/ledger/write"
@@ -75,7 +76,8 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		Logger: log, Now: now, WakeOthers: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
 	})
 	e.retryScheduler = delivery.NewRetryScheduler(s.redis, s.installation, e.dispatcher, log)
-	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries)
+	filterErrors := filter.NewErrors(s.engine, log, now)
+	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries).KeepFilterErrors(filterErrors)
 	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).TakeBackWith(e.dispatcher.TakeBack)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.discarder = maintain.NewDiscarder(s.api, e.reader, e.metrics.CountFailedUnsent)
@@ -100,7 +102,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent).
 		OnAbandoned(e.metrics.CountAbandoned).DropAudit(cfg.AuditRetention)
 	for _, work := range []func(context.Context){
-		e.directory.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.runRetryScheduler,
+		e.directory.Run, filterErrors.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.runRetryScheduler,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
 	} {
 		e.background.Go(func() { work(ctx) })

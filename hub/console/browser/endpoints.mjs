@@ -46,6 +46,25 @@ async function acts(browser) {
 	await page.getByRole("button", { name: "Ping" }).click();
 	expect((await pinged).status() === 202, "a ping is sent");
 	await shows(page, "hub.ping is on its way");
+	// A filter, and whether it lets an event pass.
+	await page.getByRole("button", { name: "Change settings" }).click();
+	await dialog(page).getByLabel("Filter").fill("event.data.total >");
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await shows(page, "column 19", "[role=dialog]");
+	await look(page, "endpoint-settings");
+	await dialog(page).getByLabel("Filter").fill("event.data.total > 100");
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await shows(page, "event.data.total > 100", "dl");
+	await page.getByRole("button", { name: "Try", exact: true }).click();
+	await shows(page, "The endpoint would get it.");
+	await page.getByLabel("As it is published").fill('{"event_type":"order.paid","data":{}}');
+	await page.getByRole("button", { name: "Try", exact: true }).click();
+	await shows(page, "the event has no such member: total");
+	await look(page, "endpoint-match");
+	await page.getByRole("button", { name: "Change settings" }).click();
+	await dialog(page).getByLabel("Filter").fill("");
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await dialog(page).waitFor({ state: "detached" });
 	// Rotation, with X-Webhook-Signature changing at the end.
 	await page.getByRole("button", { name: "Rotate secret" }).click();
 	await dialog(page).getByLabel("X-Webhook-Signature changes").selectOption("end");

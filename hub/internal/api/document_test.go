@@ -59,7 +59,7 @@ var parameters = map[string]string{
 	"products.list": "limit cursor", "tenants.list": "limit cursor product q", "tenants.get": "id", "tenants.update": "id", "tenants.delete": "id", "products.delete": "name",
 	"keys.list": "limit cursor tenant_id product environment", "keys.revoke": "id", "keys.rotate": "id",
 	"endpoints.list": "limit cursor tenant_id product environment enabled", "endpoints.get": "id", "endpoints.update": "id",
-	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id", "endpoints.recover": "id", "endpoints.check-signature": "id",
+	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id", "endpoints.recover": "id", "endpoints.check-signature": "id", "endpoints.match": "id",
 	"integrations.list": "limit cursor tenant_id environment product status", "integrations.get": "id", "integrations.revoke": "id",
 	"integrations.test": "id", "integrations.rotate-secret": "id", "integrations.enable": "id", "integrations.disable": "id",
 	"events.publish": "Idempotency-Key", "events.list": "limit cursor since until", "events.get": "id",

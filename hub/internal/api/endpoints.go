@@ -10,6 +10,7 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/module/rest"
 )
 
 // Endpoint is a plain webhook subscription.
@@ -26,9 +27,18 @@ type Endpoint struct {
 	AbandonedAt    *time.Time      `json:"abandoned_at" doc:"When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled"`
 	RatePerMinute  *int32          `json:"rate_per_minute" doc:"null: as fast as it takes them"`
 	Ordered        bool            `json:"ordered" doc:"Whether it gets the events of one ordering key one at a time, in the order in which they were accepted"`
+	Filter         *string         `json:"filter" doc:"CEL expression over the event: it gets the events for which this is true; null: all of its event types"`
+	FilterErrors   *FilterErrors   `json:"filter_errors" doc:"Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set"`
 	Signatures
 	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
 	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed"`
+}
+
+// FilterErrors counts the events that a filter could not be evaluated for.
+type FilterErrors struct {
+	Count     int64     `json:"count" minimum:"1" doc:"How many, since the filter was set; a second old at most" example:"3"`
+	LastError string    `json:"last_error" doc:"What was wrong the last time, and where in the expression" example:"column 11: the event has no such member: total"`
+	LastAt    time.Time `json:"last_at" doc:"When it happened last"`
 }
 
 // EndpointSettings is the part of an endpoint that its owner sets.
@@ -39,6 +49,8 @@ type EndpointSettings struct {
 	Enabled       *bool    `json:"enabled,omitempty" doc:"Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it"`
 	RatePerMinute *int32   `json:"rate_per_minute,omitempty" nullable:"true" minimum:"1" maximum:"1000000" doc:"Deliveries a minute at most; null or absent: as fast as it takes them"`
 	Ordered       *bool    `json:"ordered,omitempty" doc:"True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one"`
+	// Filter is checked by package filter.
+	Filter rest.Nullable[string] `json:"filter,omitempty" maxLength:"2048" example:"event.data.total > 100" doc:"CEL expression (cel.dev) over event with id, type, product, timestamp, correlation_id and data: events for which it is not true are not sent. At most 2048 bytes. Null or empty: none; absent: none for a new endpoint, and as it is for a changed one"`
 }
 
 // EndpointDraft describes a new endpoint.
@@ -128,7 +140,7 @@ func (a *API) updateEndpoint(ctx context.Context, in *updateEndpointInput) (*end
 		return nil, err
 	}
 	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
-	requestInfoOf(ctx).unchanged = !changed
+	requestInfoOf(ctx).unchanged, requestInfoOf(ctx).changed = len(changed) == 0, changed
 	return &endpointOutput{endpointOf(endpoint)}, nil
 }
 
@@ -172,16 +184,24 @@ func narrowAccess(ctx context.Context, tenantID *uuid.UUID, environment hub.Envi
 }
 
 func stateOf(settings EndpointSettings) registry.EndpointState {
-	return registry.EndpointState{
+	state := registry.EndpointState{
 		URL: settings.URL, EventTypes: settings.EventTypes, Description: settings.Description,
 		Enabled: settings.Enabled == nil || *settings.Enabled, RatePerMinute: settings.RatePerMinute, Ordered: settings.Ordered,
 	}
+	if settings.Filter.Set {
+		state.Filter = &settings.Filter.Value // "" for null
+	}
+	return state
 }
 
 func endpointOf(e registry.Endpoint) Endpoint {
+	var filterErrors *FilterErrors
+	if e.FilterErrors != nil {
+		filterErrors = &FilterErrors{Count: e.FilterErrors.Count, LastError: e.FilterErrors.Last, LastAt: e.FilterErrors.LastAt}
+	}
 	return Endpoint{
 		ID: e.ID, TenantID: e.TenantID, Environment: e.Environment, URL: e.URL, EventTypes: e.EventTypes, Description: e.Description,
-		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, Ordered: e.Ordered, Signatures: signaturesOf(e.Signing),
+		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, Ordered: e.Ordered, Filter: e.Filter, FilterErrors: filterErrors, Signatures: signaturesOf(e.Signing),
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 }

@@ -50,8 +50,9 @@ type requestInfo struct {
 	clientIP   string
 	resourceID string
 	tenantID   *uuid.UUID
-	unchanged  bool   // the write changed nothing: there is nothing to record
-	attempt    []byte // of a failed login: what it is counted by; nil = the client's address
+	unchanged  bool     // the write changed nothing: there is nothing to record
+	changed    []string // names of the settings that the write changed
+	attempt    []byte   // of a failed login: what it is counted by; nil = the client's address
 }
 
 type requestInfoKey struct{}
@@ -198,7 +199,7 @@ func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, info *re
 	}
 	entry := audit.Entry{
 		ActorType: audit.ActorAnonymous, Action: row.ID, Resource: row.Tag(), ResourceID: info.resourceID,
-		TenantID: info.tenantID, IP: info.clientIP, RequestID: httpx.RequestID(ctx), Status: status,
+		TenantID: info.tenantID, IP: info.clientIP, RequestID: httpx.RequestID(ctx), Status: status, Changed: info.changed,
 	}
 	if id, err := uuid.Parse(c.Params("id")); err == nil && entry.ResourceID == "" {
 		entry.ResourceID = id.String()
@@ -206,7 +207,7 @@ func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, info *re
 	if info.operator != nil {
 		entry.ActorType, entry.ActorLabel = audit.ActorOperator, info.operator.Label()
 		if info.operator.IsToken {
-			entry.ActorType = audit.ActorToken
+			entry.ActorType, entry.ActorLabel = audit.ActorToken, info.operator.Name
 		}
 		if info.operator.ID != uuid.Nil {
 			entry.ActorID = info.operator.ID.String()

@@ -38,6 +38,7 @@ var bodies = map[string]string{
 	"endpoints.create":           `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
 	"endpoints.update":           `{"url":"https://example.com/other","event_types":["a.b"]}`,
 	"endpoints.rotate-secret":    `{"overlap_seconds":0}`,
+	"endpoints.match":            `{"event":{"event_type":"a.b","data":{}}}`,
 	"endpoints.check-signature":  `{"body":"{}","signature":"sha256=00"}`,
 	"events.publish":             `{"event_type":"a.b","data":{}}`,
 	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
@@ -139,7 +140,7 @@ func TestForeignTenantsDoNotExist(t *testing.T) {
 			b.refused(404, "environment_not_found", row.Method, row.Path, b.test[0], live)
 		}
 	}
-	require.Equal(t, 10, tried)
+	require.Equal(t, 11, tried)
 	require.Equal(t, before, b.owned(), "nothing changed")
 	require.Empty(t, b.sent.list)
 	b.ok(200, "GET", "/endpoints/"+mine, b.live[0], "")
@@ -153,7 +154,7 @@ func other(key string) string {
 }
 
 // forSupport are the writes support staff may do.
-var forSupport = map[string]bool{"lookup.search": true, "auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true, "endpoints.check-signature": true}
+var forSupport = map[string]bool{"lookup.search": true, "auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true, "endpoints.check-signature": true, "endpoints.match": true}
 
 func TestRoles(t *testing.T) {
 	t.Parallel()

@@ -91,16 +91,6 @@ func (a *API) routes() []rest.Route {
 		rest.Post("/api/v1/integrations/{id}/enable", admins, 200, "integrations.enable", "Take an integration into use again", rest.Handle(a.enableIntegration)),
 		rest.Post("/api/v1/integrations/{id}/disable", admins, 200, "integrations.disable", "Stop an integration until it is enabled", rest.Handle(a.disableIntegration)),
 
-		rest.Get("/api/v1/endpoints", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.list", "List endpoints", rest.Handle(a.listEndpoints)),
-		rest.Post("/api/v1/endpoints", admins.OrKey(keys.ScopeEndpoints), 201, "endpoints.create", "Subscribe an endpoint; the answer shows its secret once", rest.Handle(a.createEndpoint)),
-		rest.Get("/api/v1/endpoints/{id}", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.get", "Show an endpoint", rest.Handle(a.getEndpoint)),
-		rest.Put("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.update", "Replace an endpoint's settings, keeping its secret", rest.Handle(a.updateEndpoint)),
-		rest.Delete("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 204, "endpoints.delete", "Delete an endpoint", rest.Handle(a.deleteEndpoint)),
-		rest.Post("/api/v1/endpoints/{id}/rotate-secret", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", rest.Handle(a.rotateEndpointSecret)),
-		rest.Post("/api/v1/endpoints/{id}/recover", operators, 202, "endpoints.recover", "Count the stored events that an endpoint has no delivery of, or send them to it", rest.Handle(a.recoverEndpoint)),
-		rest.Post("/api/v1/endpoints/{id}/check-signature", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.check-signature", "Find why a receiver refuses the signature of a webhook", rest.Handle(a.checkSignature)),
-		rest.Post("/api/v1/endpoints/{id}/ping", admins.OrKey(keys.ScopeEndpoints), 202, "endpoints.ping", "Send hub.ping to an endpoint", rest.Handle(a.pingEndpoint)),
-
 		rest.Post("/api/v1/events", rest.Key(keys.ScopePublish), 202, "events.publish", "Publish an event", raw[publishInput, publishOutput](a, a.deps.Publish)),
 		rest.Post("/api/v1/events/batch", rest.Key(keys.ScopePublish), 202, "events.publish-batch", "Publish up to 500 events, all or none", raw[publishBatchInput, publishBatchOutput](a, a.deps.PublishBatch)),
 		rest.Get("/api/v1/events", operators, 200, "events.list", "List events", rest.Handle(a.listEvents)),
@@ -128,7 +118,23 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}
-	return slices.Concat(a.operatorRoutes(), rows, a.mailRoutes())
+	return slices.Concat(a.operatorRoutes(), rows, a.endpointRoutes(), a.mailRoutes())
+}
+
+// endpointRoutes are those of endpoints.
+func (a *API) endpointRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/api/v1/endpoints", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.list", "List endpoints", rest.Handle(a.listEndpoints)),
+		rest.Post("/api/v1/endpoints", admins.OrKey(keys.ScopeEndpoints), 201, "endpoints.create", "Subscribe an endpoint; the answer shows its secret once", rest.Handle(a.createEndpoint)),
+		rest.Get("/api/v1/endpoints/{id}", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.get", "Show an endpoint", rest.Handle(a.getEndpoint)),
+		rest.Put("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.update", "Replace an endpoint's settings, keeping its secret", rest.Handle(a.updateEndpoint)),
+		rest.Delete("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 204, "endpoints.delete", "Delete an endpoint", rest.Handle(a.deleteEndpoint)),
+		rest.Post("/api/v1/endpoints/{id}/rotate-secret", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", rest.Handle(a.rotateEndpointSecret)),
+		rest.Post("/api/v1/endpoints/{id}/recover", operators, 202, "endpoints.recover", "Count the stored events that an endpoint has no delivery of, or send them to it", rest.Handle(a.recoverEndpoint)),
+		rest.Post("/api/v1/endpoints/{id}/check-signature", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.check-signature", "Find why a receiver refuses the signature of a webhook", rest.Handle(a.checkSignature)),
+		rest.Post("/api/v1/endpoints/{id}/match", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.match", "Find whether an endpoint would get an event, without sending it", rest.Handle(a.matchEndpoint)),
+		rest.Post("/api/v1/endpoints/{id}/ping", admins.OrKey(keys.ScopeEndpoints), 202, "endpoints.ping", "Send hub.ping to an endpoint", rest.Handle(a.pingEndpoint)),
+	}
 }
 
 // mailRoutes are there in development, where mail is shown instead of sent.

@@ -45,7 +45,7 @@ func TestTokenActsAsAnOperator(t *testing.T) {
 	require.NotContains(t, listed, "token")
 
 	var actions int
-	require.NoError(t, b.db.QueryRow(t.Context(), `select count(*) from hub.audit where actor_type = 'token' and actor_id = $1 and actor_label = 'token back end' and action in ('products.create', 'tenants.create', 'keys.create')`, made["id"]).Scan(&actions))
+	require.NoError(t, b.db.QueryRow(t.Context(), `select count(*) from hub.audit where actor_type = 'token' and actor_id = $1 and actor_label = 'back end' and action in ('products.create', 'tenants.create', 'keys.create')`, made["id"]).Scan(&actions))
 	require.Equal(t, 3, actions)
 	require.NoError(t, b.db.QueryRow(t.Context(), `select count(*) from hub.audit where actor_type = 'operator' and action = 'tokens.create' and resource_id = $1`, made["id"]).Scan(&actions))
 	require.Equal(t, 1, actions)

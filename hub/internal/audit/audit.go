@@ -50,6 +50,8 @@ type Entry struct {
 	// Count is how often it happened within a minute, where that is counted: see
 	// [Recorder.RecordCounted]. Otherwise it is 1. Set here.
 	Count int
+	// Changed names the settings that a change was about.
+	Changed []string
 }
 
 // Recorder writes and reads the audit log. It is safe for concurrent use.
@@ -68,7 +70,7 @@ func (r *Recorder) Record(ctx context.Context, entry Entry) error {
 		ID: uuid.Must(uuid.NewV7()), ActorType: entry.ActorType, ActorID: nullIfEmpty(entry.ActorID), ActorLabel: nullIfEmpty(entry.ActorLabel),
 		Action: entry.Action, Resource: entry.Resource, ResourceID: nullIfEmpty(entry.ResourceID), TenantID: entry.TenantID,
 		Ip: nullIfEmpty(entry.IP), RequestID: nullIfEmpty(entry.RequestID), Status: int32(entry.Status),
-		Environment: string(entry.Environment), SubjectID: nullIfEmpty(entry.SubjectID),
+		Environment: string(entry.Environment), SubjectID: nullIfEmpty(entry.SubjectID), Changed: entry.Changed,
 	})
 	return store.Wrap("recording in the audit log", err)
 }
@@ -190,7 +192,7 @@ func (f Filter) statement(before *uuid.UUID, limit int) (query string, args []an
 	args = append(args, limit)
 	query = `select id, at, actor_type, coalesce(actor_id, ''), coalesce(actor_label, ''), action, resource,
 		coalesce(resource_id, ''), tenant_id, coalesce(ip, ''), coalesce(request_id, ''), status,
-		coalesce(environment, ''), coalesce(subject_id, ''), count
+		coalesce(environment, ''), coalesce(subject_id, ''), count, coalesce(changed, '{}')
 		from hub.audit where true` + where.String() + fmt.Sprintf(" order by id desc limit $%d", len(args))
 	return query, args
 }

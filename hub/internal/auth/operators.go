@@ -40,7 +40,8 @@ type Operator struct {
 	UpdatedAt time.Time
 }
 
-// Label names the operator for people: the address, or the name where there is none.
+// Label names the operator for people: the address, or the name where there is none. That of
+// a token begins with the word.
 func (o Operator) Label() string {
 	if o.IsToken {
 		return "token " + o.Name

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
@@ -45,6 +46,7 @@ type Directory struct {
 	now        func() time.Time
 	linkRate   int // of the keys of links, requests a minute; 0 = no limit
 	cache      *cache
+	filters    filter.Cache
 	lastUses   sync.Map // key id → time.Time, stored by Run
 }
 

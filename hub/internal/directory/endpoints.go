@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
@@ -22,6 +23,7 @@ type Target struct {
 	URL           string            // of an endpoint
 	RatePerMinute int               // 0 = not paced
 	Ordered       bool              // gets the events of one ordering key one at a time
+	Filter        *filter.Filter    // of an endpoint: gets the events that match; nil = all
 	Enabled       bool              // takes deliveries now; else they are parked
 	IsGone        bool              // an endpoint that responded 410 and was disabled
 	Peer          *integration.Peer // nil for an endpoint
@@ -130,7 +132,7 @@ func (d *Directory) loadEndpoint(ctx context.Context, id uuid.UUID) (*Target, er
 // loadEndpoints loads endpoints, called e in the part of a query that selects them.
 func (d *Directory) loadEndpoints(ctx context.Context, from string, args ...any) ([]*Target, error) {
 	rows, err := d.pool.Query(ctx, `
-		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.disabled_reason = 'gone', false), coalesce(e.rate_per_minute, 0), e.ordered,
+		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.disabled_reason = 'gone', false), coalesce(e.rate_per_minute, 0), e.ordered, coalesce(e.filter, ''),
 		       e.secret, e.standard_signature, e.previous_secret, e.previous_standard_signature, coalesce(e.previous_expires_at, 'epoch'), e.switch_at_end, t.product,
 		       coalesce(t.limit_deliveries_per_request, 0), coalesce(t.limit_in_flight, 0), coalesce(t.limit_queue, 0)
 		from (select e.* from `+from+`) e join hub.tenants t on t.id = e.tenant_id order by e.id`, args...)
@@ -140,12 +142,14 @@ func (d *Directory) loadEndpoints(ctx context.Context, from string, args ...any)
 	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Target, error) {
 		endpoint := &Target{}
 		var secret, previous []byte
-		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.IsGone, &endpoint.RatePerMinute, &endpoint.Ordered,
+		var expression string
+		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.IsGone, &endpoint.RatePerMinute, &endpoint.Ordered, &expression,
 			&secret, &endpoint.secret.standard, &previous, &endpoint.previous.standard, &endpoint.previousUntil, &endpoint.switchAtEnd, &endpoint.product,
 			&endpoint.Limits.DeliveriesPerRequest, &endpoint.Limits.InFlight, &endpoint.Limits.Queue)
 		if err != nil {
 			return nil, err
 		}
+		endpoint.Filter = d.filters.Filter(expression)
 		return endpoint, d.openSecrets(endpoint, secret, previous)
 	})
 	if err != nil {

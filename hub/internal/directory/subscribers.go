@@ -63,10 +63,17 @@ func (d *Directory) CachedTargets(tenant uuid.UUID, environment hub.Environment)
 	return len(targets)
 }
 
+// HasCachedFilters reports whether an endpoint of a tenant has a filter, as far as the cache
+// knows.
+func (d *Directory) HasCachedFilters(tenant uuid.UUID, environment hub.Environment) bool {
+	targets, _ := d.cache.findSubscribers(tenantScope{tenant, environment})
+	return slices.ContainsFunc(targets, func(target *Target) bool { return target.Filter != nil })
+}
+
 // Subscribers returns a tenant's targets that subscribed to an event type: its endpoints,
 // and its integrations that accept the type (see [integration.Peer.Accepts]), as far as they
 // are in the audience. Those that are not in use collect deliveries, until they are
-// abandoned.
+// abandoned. Their filters are not applied: they need the event.
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string, audience module.Audience) ([]*Target, error) {
 	scope := tenantScope{tenant, environment}
 	targets, known := d.cache.findSubscribers(scope)

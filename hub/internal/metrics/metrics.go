@@ -31,6 +31,8 @@ type Metrics struct {
 	erasures        prometheus.Counter
 	erased          prometheus.Counter
 	abandoned       prometheus.Counter
+	filtered        *prometheus.CounterVec
+	filterErrors    *prometheus.CounterVec
 	initialized     sync.Map // products whose counters are exported
 }
 
@@ -51,6 +53,8 @@ func New() *Metrics {
 		accepted:        counter("hub_deliveries_accepted_total", "Deliveries accepted, one for each receiver of an event.", "product"),
 		settled:         counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
 		attempts:        counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
+		filtered:        counter("hub_deliveries_filtered_total", "Deliveries that were not made because the event does not match the endpoint's filter.", "product"),
+		filterErrors:    counter("hub_filter_errors_total", "Of these, those whose filter could not be evaluated for the event.", "product"),
 		duration:        histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
 		deliveryLatency: histogram("hub_delivery_latency_seconds", "Time to deliver, from an event's acceptance or from sending it again."),
 		received:        counter("hub_events_received_total", "Events that peers sent to a hosted product, by what became of them (accepted, duplicate, ignored, refused, failed).", "product", "outcome"),
@@ -68,7 +72,7 @@ func New() *Metrics {
 		abandoned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_targets_abandoned_total", Help: "Endpoints and integrations that were not in use for 15 days and stopped to collect."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned,
+	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.filtered, m.filterErrors,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -82,12 +86,20 @@ func (m *Metrics) CountAccepted(product string, events, deliveries int) {
 	m.accepted.WithLabelValues(product).Add(float64(deliveries))
 }
 
+// CountFiltered counts deliveries that were not made because of filters, and how many of them
+// because of errors.
+func (m *Metrics) CountFiltered(product string, held, errors int) {
+	m.filtered.WithLabelValues(product).Add(float64(held))
+	m.filterErrors.WithLabelValues(product).Add(float64(errors))
+}
+
 // initialize exports a product's counters at 0: to Prometheus a counter that appears at 1 is no
 // increase, and no alert about a first failure would come.
 func (m *Metrics) initialize(product string) {
 	for _, status := range []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed} {
 		m.settled.WithLabelValues(product, status.String())
 	}
+	m.CountFiltered(product, 0, 0)
 	m.initialized.Store(product, true)
 }
 

@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/module"
 )
@@ -47,6 +48,8 @@ type Publication struct {
 	Audience       module.Audience     // of a product's event
 	Priority       hub.Priority        // of its deliveries; deletions and pings are always high
 	Trace          *trace.SpanContext  // parent of the attempts' spans; nil = not traced
+
+	filtering *filtering // what filters say about it; nil = none was evaluated
 }
 
 // Result is the result of one publication.
@@ -73,6 +76,9 @@ type Dispatcher interface {
 // Recorder counts what was accepted.
 type Recorder interface {
 	CountAccepted(product string, events, deliveries int)
+	// CountFiltered counts deliveries that filters did not allow, and how many of them
+	// because the filter could not be evaluated.
+	CountFiltered(product string, held, errors int)
 }
 
 // Outbox is safe for concurrent use.
@@ -86,7 +92,8 @@ type Outbox struct {
 	ids        *logid.EventIDs
 	// The most deliveries of one request, unless its tenant has a limit of its own.
 	maxRequestDeliveries int
-	hosted               []string // products whose events are found by who they are about
+	hosted               []string       // products whose events are found by who they are about
+	filterErrors         *filter.Errors // nil = they are not kept
 
 	plain      *queue // no idempotency keys: straight inserts
 	idempotent *queue
@@ -146,6 +153,13 @@ func (o *Outbox) IndexSubjects(products []string) *Outbox {
 	return o
 }
 
+// KeepFilterErrors makes errors count, by endpoint, what filters could not be evaluated for.
+// It must be called before anything is published.
+func (o *Outbox) KeepFilterErrors(errors *filter.Errors) *Outbox {
+	o.filterErrors = errors
+	return o
+}
+
 // nextNode returns the node number of a new generator of event ids.
 func (o *Outbox) nextNode(ctx context.Context) (number uint64, err error) {
 	err = o.pool.QueryRow(ctx, `select nextval('hub.event_nodes')`).Scan(&number)
@@ -182,6 +196,23 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 	if len(publications) == 0 {
 		return nil, nil
 	}
+	if err := o.evaluateCached(ctx, publications); err != nil {
+		return nil, err
+	}
+	for range maxConflicts {
+		results, err := o.enqueue(publications)
+		if !errors.Is(err, errNotEvaluated) {
+			return results, err
+		}
+		if err := o.evaluateAll(ctx, publications); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errUnavailable(errKeptChanging)
+}
+
+// enqueue queues publications for a committer and waits for the commit.
+func (o *Outbox) enqueue(publications []*Publication) ([]Result, error) {
 	r := &request{publications: publications, done: make(chan error, 1)}
 	if first := publications[0]; first.Targets == nil {
 		r.estimate = len(publications) * o.directory.CachedTargets(first.TenantID, first.Environment)

@@ -63,7 +63,8 @@ func (o *Outbox) resolve(ctx context.Context, publications []*Publication) (targ
 	return targets, deliveries, nil
 }
 
-// receivers returns the targets that a publication is delivered to.
+// receivers returns the targets that a publication is delivered to; errNotEvaluated if a
+// filter among them was not evaluated for it.
 func (o *Outbox) receivers(ctx context.Context, p *Publication) ([]*directory.Target, error) {
 	if p.Targets != nil {
 		return p.Targets, nil
@@ -73,7 +74,11 @@ func (o *Outbox) receivers(ctx context.Context, p *Publication) ([]*directory.Ta
 			return nil, err
 		}
 	}
-	return o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type, p.Audience)
+	subscribers, err := o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type, p.Audience)
+	if err != nil {
+		return nil, err
+	}
+	return p.matching(subscribers)
 }
 
 // prepareEvents prepares publications for their receivers.
@@ -90,24 +95,17 @@ func (o *Outbox) prepareEvents(ctx context.Context, publications []*Publication,
 
 // prepare prepares a publication for its receivers.
 func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directory.Target) (*prepared, error) {
-	now, id := o.now(), p.ID
-	bits, _ := hub.ParseEventID(id) // checked on the way in
-	if id == "" {
-		var err error
-		if bits, now, err = o.ids.Next(ctx, now); err != nil {
-			return nil, errUnavailable(err)
-		}
-		id = hub.FormatEventID(bits)
+	its, err := o.identityOf(ctx, p)
+	if err != nil {
+		return nil, err
 	}
+	id, bits, now := its.id, its.bits, its.acceptedAt
 	event := &delivery.Event{
 		Seq: logid.NewSeq(now), ID: id, IDBits: toInt64(bits), TenantID: p.TenantID, Environment: p.Environment,
 		Product: p.Product, Type: p.Type, CorrelationID: p.CorrelationID, Trace: p.Trace,
 	}
-	if !p.OccurredAt.IsZero() {
-		now = p.OccurredAt
-	}
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
-		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
+		ID: id, Product: p.Product, Type: p.Type, Time: p.timestamp(now), CorrelationID: p.CorrelationID, Data: p.Data,
 	})
 	result := &prepared{Publication: p, event: event, priority: priorityOf(p), targets: targets, hasPlace: make([]bool, len(targets))}
 	if slices.Contains(o.hosted, p.Product) {
@@ -182,6 +180,7 @@ func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.Commit
 			})
 		}
 		l.recorder.CountAccepted(event.Product, 1, len(event.targets))
+		l.countFiltered(event.Publication)
 	}
 	l.dispatcher.Dispatch(deliveries, lease)
 	failpoint.Here("after_dispatch")

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -96,6 +97,9 @@ func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience mod
 		}
 	}
 	p.Outbox.recorder.CountAccepted(p.Name, len(stored), deliveries)
+	for _, publication := range publications {
+		p.Outbox.countFiltered(publication)
+	}
 	return ids, nil
 }
 
@@ -133,6 +137,11 @@ func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, publications []*Pub
 		events = make([]*prepared, len(publications))
 		for i, publication := range publications {
 			targets, err := o.receivers(ctx, publication)
+			if errors.Is(err, errNotEvaluated) {
+				if err = o.evaluate(ctx, publication, nil); err == nil {
+					targets, err = o.receivers(ctx, publication)
+				}
+			}
 			if err != nil {
 				return err
 			}

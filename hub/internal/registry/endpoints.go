@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
@@ -69,6 +70,8 @@ type Endpoint struct {
 	AbandonedAt    *time.Time // disabled for so long that events make no deliveries any more
 	RatePerMinute  *int32     // nil = not paced
 	Ordered        bool       // gets the events of one ordering key one at a time
+	Filter         *string    // CEL expression over the event; nil = gets all of its types
+	FilterErrors   *FilterErrors
 	Signing        Signing
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -82,6 +85,16 @@ type EndpointState struct {
 	Enabled       bool
 	RatePerMinute *int32 // 1 to 1,000,000, nil = no limit
 	Ordered       *bool  // nil = as it is; false for a new endpoint
+	// Filter is a CEL expression over the event, see package filter; nil = as it is, "" = none.
+	Filter *string
+}
+
+// FilterErrors counts the events that an endpoint's filter could not be evaluated for, since
+// the filter was set.
+type FilterErrors struct {
+	Count  int64
+	Last   string // what was wrong the last time
+	LastAt time.Time
 }
 
 // Create creates an endpoint and returns it with its secret, which is never shown again. A
@@ -105,7 +118,7 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 		var err error
 		row, err = queries.CreateEndpoint(ctx, dbgen.CreateEndpointParams{
 			ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
-			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered != nil && *state.Ordered,
+			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered != nil && *state.Ordered, Filter: nilIfEmpty(state.Filter),
 			Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
 		})
 		return err
@@ -146,7 +159,34 @@ func (e *Endpoints) Get(ctx context.Context, scope Scope, id uuid.UUID) (Endpoin
 	if err != nil {
 		return Endpoint{}, store.Wrap("loading the endpoint", err)
 	}
-	return endpointOf(row), nil
+	list := []Endpoint{endpointOf(row)}
+	err = e.loadFilterErrors(ctx, list)
+	return list[0], err
+}
+
+// loadFilterErrors sets the FilterErrors of endpoints that have a filter.
+func (e *Endpoints) loadFilterErrors(ctx context.Context, list []Endpoint) error {
+	var ids []uuid.UUID
+	for _, endpoint := range list {
+		if endpoint.Filter != nil {
+			ids = append(ids, endpoint.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := dbgen.New(e.db).FilterErrorsOf(ctx, ids)
+	if err != nil {
+		return store.Wrap("loading the errors of filters", err)
+	}
+	byEndpoint := make(map[uuid.UUID]*FilterErrors, len(rows))
+	for _, row := range rows {
+		byEndpoint[row.EndpointID] = &FilterErrors{Count: row.Count, Last: row.LastError, LastAt: row.LastAt}
+	}
+	for i := range list {
+		list[i].FilterErrors = byEndpoint[list[i].ID]
+	}
+	return nil
 }
 
 // GetForPing is [Endpoints.Get], but an endpoint that was deleted or is disabled is a
@@ -176,9 +216,9 @@ type EndpointFilter struct {
 }
 
 // List returns up to limit endpoints, newest first, that follow the id before.
-func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uuid.UUID, limit int) ([]Endpoint, error) {
+func (e *Endpoints) List(ctx context.Context, wanted EndpointFilter, before *uuid.UUID, limit int) ([]Endpoint, error) {
 	rows, err := dbgen.New(e.db).ListEndpoints(ctx, dbgen.ListEndpointsParams{
-		TenantID: filter.TenantID, Environment: nullable(filter.Environment), Product: nullable(filter.Product), Enabled: filter.Enabled,
+		TenantID: wanted.TenantID, Environment: nullable(wanted.Environment), Product: nullable(wanted.Product), Enabled: wanted.Enabled,
 		Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
@@ -188,40 +228,69 @@ func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uui
 	for i, row := range rows {
 		list[i] = endpointOf(row.Endpoint)
 	}
-	return list, nil
+	return list, e.loadFilterErrors(ctx, list)
 }
 
-// Update replaces everything but the secret, and reports whether that changed anything.
-// Enabling an endpoint clears the reason why it was disabled.
-func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state EndpointState) (endpoint Endpoint, changed bool, err error) {
+// Update replaces everything but the secret, and returns the names of the settings that this
+// changed. Enabling an endpoint clears the reason why it was disabled.
+func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state EndpointState) (endpoint Endpoint, changed []string, err error) {
 	// First, so that a caller without access does not learn whether a URL is allowed.
 	present, err := e.Get(ctx, scope, id)
 	if err != nil {
-		return Endpoint{}, false, err
+		return Endpoint{}, nil, err
 	}
 	if err := e.check(state); err != nil {
-		return Endpoint{}, false, err
+		return Endpoint{}, nil, err
 	}
 	if state.Ordered == nil {
 		state.Ordered = &present.Ordered
 	}
-	if present.isIn(state) {
-		return present, false, nil
+	if state.Filter == nil {
+		state.Filter = present.Filter
+	}
+	if changed = present.changes(state); len(changed) == 0 {
+		return present, nil, nil
 	}
 	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
 		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
-		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: *state.Ordered,
+		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: *state.Ordered, Filter: nilIfEmpty(state.Filter),
 	})
 	if err != nil {
-		return Endpoint{}, false, store.Wrap("changing the endpoint", err)
+		return Endpoint{}, nil, store.Wrap("changing the endpoint", err)
 	}
-	return endpointOf(row), true, nil
+	list := []Endpoint{endpointOf(row)}
+	err = e.loadFilterErrors(ctx, list)
+	return list[0], changed, err
 }
 
-// isIn reports whether an update to a state, whose Ordered is set, would change nothing.
-func (e Endpoint) isIn(state EndpointState) bool {
-	return e.URL == state.URL && slices.Equal(e.EventTypes, state.EventTypes) && e.Description == state.Description &&
-		e.Enabled == state.Enabled && e.Ordered == *state.Ordered && equalPointers(e.RatePerMinute, state.RatePerMinute) && (!state.Enabled || e.DisabledReason == nil)
+// changes returns the names of the settings that an update to a state, whose Ordered is set,
+// would change.
+func (e Endpoint) changes(state EndpointState) (names []string) {
+	for _, setting := range []struct {
+		name    string
+		changes bool
+	}{
+		{"url", e.URL != state.URL},
+		{"event_types", !slices.Equal(e.EventTypes, state.EventTypes)},
+		{"description", e.Description != state.Description},
+		{"enabled", e.Enabled != state.Enabled || state.Enabled && e.DisabledReason != nil},
+		{"rate_per_minute", !equalPointers(e.RatePerMinute, state.RatePerMinute)},
+		{"ordered", e.Ordered != *state.Ordered},
+		{"filter", !equalPointers(e.Filter, nilIfEmpty(state.Filter))},
+	} {
+		if setting.changes {
+			names = append(names, setting.name)
+		}
+	}
+	return names
+}
+
+// nilIfEmpty returns nil for a text that is absent or empty.
+func nilIfEmpty(text *string) *string {
+	if text == nil || *text == "" {
+		return nil
+	}
+	return text
 }
 
 // Delete deletes an endpoint and returns its tenant. The endpoint's log stays.
@@ -239,6 +308,11 @@ func (e *Endpoints) check(state EndpointState) error {
 	}
 	if rate := state.RatePerMinute; rate != nil && (*rate < 1 || *rate > 1_000_000) {
 		return hub.Invalid("body.rate_per_minute", "must be from 1 to 1000000, or null")
+	}
+	if text := nilIfEmpty(state.Filter); text != nil {
+		if err := filter.Check(*text); err != nil {
+			return hub.Invalid("body.filter", err.Error())
+		}
 	}
 	_, err := e.urls.CheckURL("body.url", state.URL)
 	return err
@@ -261,7 +335,7 @@ func CheckEventTypes(location string, patterns []string) error {
 func endpointOf(row dbgen.Endpoint) Endpoint {
 	return Endpoint{
 		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, URL: row.Url, EventTypes: row.EventTypes,
-		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, DisabledAt: row.DisabledAt, AbandonedAt: row.AbandonedAt, RatePerMinute: row.RatePerMinute, Ordered: row.Ordered,
+		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, DisabledAt: row.DisabledAt, AbandonedAt: row.AbandonedAt, RatePerMinute: row.RatePerMinute, Ordered: row.Ordered, Filter: row.Filter,
 		Signing: signingOf(row), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"time"
@@ -9,20 +10,26 @@ import (
 
 // Endpoint is a plain webhook subscription of a tenant.
 type Endpoint struct {
-	ID             string    `json:"id"`
-	TenantID       string    `json:"tenant_id"`
-	Environment    string    `json:"environment"`
-	URL            string    `json:"url"`
-	EventTypes     []string  `json:"event_types"`
-	Description    string    `json:"description"`
-	Enabled        bool      `json:"enabled"`
-	DisabledReason string    `json:"disabled_reason"`
-	RatePerMinute  *int      `json:"rate_per_minute"` // nil = not limited
-	Ordered        bool      `json:"ordered"`         // gets the events of one ordering key one at a time
-	Secret         string    `json:"secret"`          // only in answers that make one
-	Notices        []string  `json:"notices"`         // about signatures, beside the secret
-	Standard       bool      `json:"standard_signature"`
-	CreatedAt      time.Time `json:"created_at"`
+	ID             string   `json:"id"`
+	TenantID       string   `json:"tenant_id"`
+	Environment    string   `json:"environment"`
+	URL            string   `json:"url"`
+	EventTypes     []string `json:"event_types"`
+	Description    string   `json:"description"`
+	Enabled        bool     `json:"enabled"`
+	DisabledReason string   `json:"disabled_reason"`
+	RatePerMinute  *int     `json:"rate_per_minute"` // nil = not limited
+	Ordered        bool     `json:"ordered"`         // gets the events of one ordering key one at a time
+	Filter         string   `json:"filter"`          // "" = none
+	FilterErrors   *struct {
+		Count     int64     `json:"count"`
+		LastError string    `json:"last_error"`
+		LastAt    time.Time `json:"last_at"`
+	} `json:"filter_errors"` // nil = none since the filter was set
+	Secret    string    `json:"secret"`  // only in answers that make one
+	Notices   []string  `json:"notices"` // about signatures, beside the secret
+	Standard  bool      `json:"standard_signature"`
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // EndpointInput makes an endpoint.
@@ -36,6 +43,7 @@ type EndpointInput struct {
 	RatePerMinute *int     `json:"rate_per_minute,omitempty"`
 	Enabled       *bool    `json:"enabled,omitempty"`
 	Ordered       bool     `json:"ordered,omitempty"`
+	Filter        string   `json:"filter,omitempty"`
 }
 
 // EndpointUpdate replaces what can be changed of an endpoint.
@@ -46,6 +54,7 @@ type EndpointUpdate struct {
 	Enabled       bool     `json:"enabled"`
 	RatePerMinute *int     `json:"rate_per_minute"`   // nil = not limited
 	Ordered       *bool    `json:"ordered,omitempty"` // nil = as it is
+	Filter        *string  `json:"filter,omitempty"`  // nil = as it is, "" = none
 }
 
 const endpointsPath = "/api/v1/endpoints"
@@ -88,6 +97,18 @@ type Rotation struct {
 // RotateSecret replaces an endpoint's secret. The new one is shown this once.
 func (c *Client) RotateSecret(ctx context.Context, endpointID string, rotation Rotation) (Reply[Endpoint], error) {
 	return send[Endpoint](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/rotate-secret", rotation))
+}
+
+// Match says whether an endpoint would get an event.
+type Match struct {
+	Matches bool   `json:"matches"`
+	Reason  string `json:"reason"`
+}
+
+// MatchEvent asks whether an endpoint would get an event, as it is published or as its envelope
+// shows it. Nothing is sent.
+func (c *Client) MatchEvent(ctx context.Context, endpointID string, event json.RawMessage) (Reply[Match], error) {
+	return send[Match](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/match", map[string]json.RawMessage{"event": event}))
 }
 
 // Pinged is what a ping answers.

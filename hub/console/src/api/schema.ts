@@ -413,7 +413,7 @@ export interface paths {
         get: operations["endpoints.get"];
         /**
          * Replace an endpoint's settings, keeping its secret
-         * @description Everything that is not sent goes back to its default. An endpoint that is enabled again gets what was parked.
+         * @description Everything that is not sent goes back to its default, but for ordered and filter, which stay. An endpoint that is enabled again gets what was parked.
          *
          *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
          *
@@ -486,6 +486,41 @@ export interface paths {
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["endpoints.check-signature"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/endpoints/{id}/match": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find whether an endpoint would get an event, without sending it
+         * @description Reports whether publishing the event would make a delivery to this endpoint: whether it subscribes to the type, and whether its filter is true. A disabled endpoint is no reason. Nothing is sent or stored.
+         *
+         *     Callers: users, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        post: operations["endpoints.match"];
         delete?: never;
         options?: never;
         head?: never;
@@ -638,7 +673,7 @@ export interface paths {
          *     - 409: the request clashes with what is stored: `event_id_reused`, `idempotency_conflict`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`, `filters_too_expensive`
          *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
@@ -674,7 +709,7 @@ export interface paths {
          *     - 409: the request clashes with what is stored: `event_id_reused`, `idempotency_conflict`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`, `filters_too_expensive`
          *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
@@ -1988,6 +2023,13 @@ export interface components {
              */
             at: string;
             /**
+             * @description Names of the settings that a change of an endpoint was about, without their values
+             * @example [
+             *       "filter"
+             *     ]
+             */
+            changed: string[];
+            /**
              * Format: int64
              * @description How often it happened within the minute. Above 1 only for failed logins, by account, address and outcome, and for webhooks without a valid signature, by key and address; the other fields are those of the first
              * @example 1
@@ -2355,6 +2397,10 @@ export interface components {
              *     ]
              */
             event_types: string[];
+            /** @description CEL expression over the event: it gets the events for which this is true; null: all of its event types */
+            filter: string | null;
+            /** @description Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set */
+            filter_errors: components["schemas"]["FilterErrors"] | null;
             /**
              * Format: uuid
              * @description UUID that names it in paths
@@ -2412,6 +2458,11 @@ export interface components {
              *     ]
              */
             event_types: string[];
+            /**
+             * @description CEL expression (cel.dev) over event with id, type, product, timestamp, correlation_id and data: events for which it is not true are not sent. At most 2048 bytes. Null or empty: none; absent: none for a new endpoint, and as it is for a changed one
+             * @example event.data.total > 100
+             */
+            filter?: string | null;
             /** @description True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one */
             ordered?: boolean;
             /**
@@ -2431,6 +2482,19 @@ export interface components {
              * @example https://example.com/webhooks
              */
             url: string;
+        };
+        EndpointMatch: {
+            /** @description Whether publishing the event makes a delivery to this endpoint, now */
+            matches: boolean;
+            /**
+             * @description Why, or why not
+             * @example The filter is not true for this event.
+             */
+            reason: string;
+        };
+        EndpointMatchRequest: {
+            /** @description The event as it is published, or its envelope as receivers get it */
+            event: components["schemas"]["MatchedEvent"];
         };
         EndpointRecovery: {
             /** @description Only count what would be sent */
@@ -2482,6 +2546,11 @@ export interface components {
              *     ]
              */
             event_types: string[];
+            /**
+             * @description CEL expression (cel.dev) over event with id, type, product, timestamp, correlation_id and data: events for which it is not true are not sent. At most 2048 bytes. Null or empty: none; absent: none for a new endpoint, and as it is for a changed one
+             * @example event.data.total > 100
+             */
+            filter?: string | null;
             /** @description True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one */
             ordered?: boolean;
             /**
@@ -2529,6 +2598,10 @@ export interface components {
              *     ]
              */
             event_types: string[];
+            /** @description CEL expression over the event: it gets the events for which this is true; null: all of its event types */
+            filter: string | null;
+            /** @description Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set */
+            filter_errors: components["schemas"]["FilterErrors"] | null;
             /**
              * Format: uuid
              * @description UUID that names it in paths
@@ -2673,6 +2746,24 @@ export interface components {
              * @description Accepted before this time
              */
             until?: string;
+        };
+        FilterErrors: {
+            /**
+             * Format: int64
+             * @description How many, since the filter was set; a second old at most
+             * @example 3
+             */
+            count: number;
+            /**
+             * Format: date-time
+             * @description When it happened last
+             */
+            last_at: string;
+            /**
+             * @description What was wrong the last time, and where in the expression
+             * @example column 11: the event has no such member: total
+             */
+            last_error: string;
         };
         Health: {
             /** @description The checks of hub doctor that need no count of the log */
@@ -3422,6 +3513,37 @@ export interface components {
              * @description Tenant it belongs to
              */
             tenant_id: string;
+        };
+        MatchedEvent: {
+            /** @description Ties events of one story together; part of the envelope; null or absent: none */
+            correlation_id?: string | null;
+            /** @description What happened: a JSON object, sent on byte for byte */
+            data: unknown;
+            /**
+             * @description What happened, such as appointment.created
+             * @example appointment.created
+             */
+            event_type: string;
+            /**
+             * @description Makes the call idempotent, as the Idempotency-Key header does; null or absent: the hub makes one. Compared and sent on in lowercase
+             * @example evt_0123456789abcdef
+             */
+            id?: string | null;
+            /**
+             * @description What the event is about, for receivers with ordered: they get the events of one key one at a time, in the order in which they were accepted. At most 200 bytes; not part of the envelope; null or absent: no order
+             * @example order-1042
+             */
+            ordering_key?: string | null;
+            /**
+             * @description As in an envelope; absent: that of the endpoint's tenant
+             * @example crm
+             */
+            product?: string | null;
+            /**
+             * Format: date-time
+             * @description As in an envelope; absent: now
+             */
+            timestamp?: string | null;
         };
         Operator: {
             /**
@@ -5905,6 +6027,123 @@ export interface operations {
             };
         };
     };
+    "endpoints.match": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the endpoint */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndpointMatchRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointMatch"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "endpoints.ping": {
         parameters: {
             query?: never;
@@ -6459,7 +6698,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries` */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`, `filters_too_expensive` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6594,7 +6833,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries` */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`, `filters_too_expensive` */
             422: {
                 headers: {
                     [name: string]: unknown;

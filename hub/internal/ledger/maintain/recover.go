@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
 )
@@ -63,11 +64,15 @@ func (s *Replays) countRecovery(ctx context.Context, db interface {
 	if _, err := db.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`); err != nil {
 		return 0, fmt.Errorf("reading what was just accepted: %w", err)
 	}
-	c, ok, err := missedEvents(ctx, db, r.filter(), upto)
+	c, expression, ok, err := missedEvents(ctx, db, r.filter(), upto)
 	if err != nil || !ok {
 		return 0, err
 	}
-	err = db.QueryRow(ctx, `select count(*) from hub.events e where `+c.Where()+` and `+noDeliverySQL, c.Args()...).Scan(&n)
+	if expression == "" {
+		err = db.QueryRow(ctx, `select count(*) from hub.events e where `+c.Where()+` and `+noDeliverySQL, c.Args()...).Scan(&n)
+	} else {
+		n, err = countMatching(ctx, db, filter.New(expression), `select e.body from hub.events e where `+c.Where()+` and `+noDeliverySQL, c.Args()...)
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == queryCancelled {
 		return 0, errRangeTooLarge
@@ -85,19 +90,20 @@ const noDeliverySQL = `not exists (
 
 // missedEvents returns the conditions of the events e that an endpoint is to get whether
 // or not it has them: published by its tenant, in its environment, of its event types.
-// $1 is the endpoint. ok is false where it gets none.
-func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UUID) (c query.Conditions, ok bool, err error) {
+// Of those it gets what its filter, expression, matches; "" is none. $1 is the endpoint. ok is
+// false where it gets none.
+func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UUID) (c query.Conditions, expression string, ok bool, err error) {
 	var tenant uuid.UUID
 	var environment, product string
 	var types []string
 	err = db.QueryRow(ctx, `
-		select e.tenant_id, e.environment, t.product, e.event_types from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
-		where e.id = $1 and e.deleted_at is null`, f.EndpointID).Scan(&tenant, &environment, &product, &types)
+		select e.tenant_id, e.environment, t.product, e.event_types, coalesce(e.filter, '') from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+		where e.id = $1 and e.deleted_at is null`, f.EndpointID).Scan(&tenant, &environment, &product, &types, &expression)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return c, false, nil
+		return c, "", false, nil
 	}
 	if err != nil {
-		return c, false, fmt.Errorf("reading an endpoint: %w", err)
+		return c, "", false, fmt.Errorf("reading an endpoint: %w", err)
 	}
 	c.Add("?::uuid is not null", *f.EndpointID)
 	c.Add("e.tenant_id = ?", tenant)
@@ -115,7 +121,7 @@ func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UU
 	if f.Until != nil {
 		c.Add("e.seq < ?", logid.Floor(*f.Until))
 	}
-	return c, true, nil
+	return c, expression, true, nil
 }
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
@@ -135,7 +141,7 @@ func addTypes(c *query.Conditions, patterns []string) {
 
 // recover makes deliveries of the job's next events, up to limit.
 func (j *replayJob) recover(ctx context.Context, tx pgx.Tx, f ReplayFilter, limit int) (b requeuedBatch, err error) {
-	c, ok, err := missedEvents(ctx, tx, f, j.upto)
+	c, expression, ok, err := missedEvents(ctx, tx, f, j.upto)
 	if err != nil || !ok {
 		return b, err
 	}
@@ -169,6 +175,11 @@ func (j *replayJob) recover(ctx context.Context, tx pgx.Tx, f ReplayFilter, limi
 		return nil
 	}); err != nil {
 		return b, fmt.Errorf("reading events: %w", err)
+	}
+	if expression != "" && len(missed) > 0 {
+		if missed, err = matchingEvents(ctx, tx, filter.New(expression), missed); err != nil {
+			return b, err
+		}
 	}
 	if b.requeued, err = recoverEvents(ctx, tx, *f.EndpointID, missed); err != nil {
 		return b, err

@@ -12,8 +12,8 @@ import (
 )
 
 const recordAudit = `-- name: RecordAudit :exec
-insert into hub.audit (id, actor_type, actor_id, actor_label, action, resource, resource_id, tenant_id, ip, request_id, status, environment, subject_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12::text, ''), $13)
+insert into hub.audit (id, actor_type, actor_id, actor_label, action, resource, resource_id, tenant_id, ip, request_id, status, environment, subject_id, changed)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12::text, ''), $13, $14::text[])
 `
 
 type RecordAuditParams struct {
@@ -30,6 +30,7 @@ type RecordAuditParams struct {
 	Status      int32
 	Environment string
 	SubjectID   *string
+	Changed     []string
 }
 
 func (q *Queries) RecordAudit(ctx context.Context, arg RecordAuditParams) error {
@@ -47,6 +48,7 @@ func (q *Queries) RecordAudit(ctx context.Context, arg RecordAuditParams) error 
 		arg.Status,
 		arg.Environment,
 		arg.SubjectID,
+		arg.Changed,
 	)
 	return err
 }

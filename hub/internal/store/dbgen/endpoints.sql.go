@@ -25,8 +25,8 @@ func (q *Queries) CountEndpoints(ctx context.Context, tenantID uuid.UUID) (int64
 }
 
 const createEndpoint = `-- name: CreateEndpoint :one
-insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, secret, standard_signature)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered
+insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter
 `
 
 type CreateEndpointParams struct {
@@ -39,6 +39,7 @@ type CreateEndpointParams struct {
 	Enabled           bool
 	RatePerMinute     *int32
 	Ordered           bool
+	Filter            *string
 	Secret            []byte
 	StandardSignature bool
 }
@@ -54,6 +55,7 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		arg.Enabled,
 		arg.RatePerMinute,
 		arg.Ordered,
+		arg.Filter,
 		arg.Secret,
 		arg.StandardSignature,
 	)
@@ -80,6 +82,7 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		&i.PreviousStandardSignature,
 		&i.SwitchAtEnd,
 		&i.Ordered,
+		&i.Filter,
 	)
 	return i, err
 }
@@ -106,7 +109,7 @@ func (q *Queries) DeleteEndpoint(ctx context.Context, arg DeleteEndpointParams) 
 }
 
 const endpointByID = `-- name: EndpointByID :one
-select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered from hub.endpoints
+select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter from hub.endpoints
 where id = $1 and deleted_at is null
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -144,6 +147,7 @@ func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (End
 		&i.PreviousStandardSignature,
 		&i.SwitchAtEnd,
 		&i.Ordered,
+		&i.Filter,
 	)
 	return i, err
 }
@@ -168,8 +172,37 @@ func (q *Queries) EndpointWasDeleted(ctx context.Context, arg EndpointWasDeleted
 	return column_1, err
 }
 
+const filterErrorsOf = `-- name: FilterErrorsOf :many
+select endpoint_id, count, last_error, last_at from hub.filter_errors where endpoint_id = any($1::uuid[])
+`
+
+func (q *Queries) FilterErrorsOf(ctx context.Context, endpointIds []uuid.UUID) ([]HubFilterError, error) {
+	rows, err := q.db.Query(ctx, filterErrorsOf, endpointIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []HubFilterError{}
+	for rows.Next() {
+		var i HubFilterError
+		if err := rows.Scan(
+			&i.EndpointID,
+			&i.Count,
+			&i.LastError,
+			&i.LastAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listEndpoints = `-- name: ListEndpoints :many
-select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, e.ordered, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, e.ordered, e.filter, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 where e.deleted_at is null
   and ($1::uuid is null or e.tenant_id = $1)
   and ($2::text is null or t.product = $2)
@@ -231,6 +264,7 @@ func (q *Queries) ListEndpoints(ctx context.Context, arg ListEndpointsParams) ([
 			&i.Endpoint.PreviousStandardSignature,
 			&i.Endpoint.SwitchAtEnd,
 			&i.Endpoint.Ordered,
+			&i.Endpoint.Filter,
 			&i.Product,
 		); err != nil {
 			return nil, err
@@ -252,7 +286,7 @@ set previous_secret = case when $1::timestamptz is null then null else secret en
 where id = $5 and deleted_at is null
   and ($6::uuid is null or tenant_id = $6)
   and ($7::text is null or environment = $7::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter
 `
 
 type RotateEndpointSecretParams struct {
@@ -298,6 +332,7 @@ func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSe
 		&i.PreviousStandardSignature,
 		&i.SwitchAtEnd,
 		&i.Ordered,
+		&i.Filter,
 	)
 	return i, err
 }
@@ -305,12 +340,12 @@ func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSe
 const updateEndpoint = `-- name: UpdateEndpoint :one
 update hub.endpoints
 set url = $1, event_types = $2, description = $3,
-    enabled = $4, rate_per_minute = $5, ordered = $6,
+    enabled = $4, rate_per_minute = $5, ordered = $6, filter = $7,
     disabled_reason = case when $4 then null else disabled_reason end, updated_at = now()
-where id = $7 and deleted_at is null
-  and ($8::uuid is null or tenant_id = $8)
-  and ($9::text is null or environment = $9::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered
+where id = $8 and deleted_at is null
+  and ($9::uuid is null or tenant_id = $9)
+  and ($10::text is null or environment = $10::text)
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter
 `
 
 type UpdateEndpointParams struct {
@@ -320,6 +355,7 @@ type UpdateEndpointParams struct {
 	Enabled       bool
 	RatePerMinute *int32
 	Ordered       bool
+	Filter        *string
 	ID            uuid.UUID
 	TenantID      *uuid.UUID
 	Environment   *string
@@ -333,6 +369,7 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		arg.Enabled,
 		arg.RatePerMinute,
 		arg.Ordered,
+		arg.Filter,
 		arg.ID,
 		arg.TenantID,
 		arg.Environment,
@@ -360,6 +397,7 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		&i.PreviousStandardSignature,
 		&i.SwitchAtEnd,
 		&i.Ordered,
+		&i.Filter,
 	)
 	return i, err
 }

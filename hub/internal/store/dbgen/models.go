@@ -33,6 +33,14 @@ type Endpoint struct {
 	PreviousStandardSignature bool
 	SwitchAtEnd               bool
 	Ordered                   bool
+	Filter                    *string
+}
+
+type HubFilterError struct {
+	EndpointID uuid.UUID
+	Count      int64
+	LastError  string
+	LastAt     time.Time
 }
 
 type Integration struct {

@@ -2,8 +2,8 @@
 select count(*) from hub.endpoints where tenant_id = $1 and deleted_at is null;
 
 -- name: CreateEndpoint :one
-insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, secret, standard_signature)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning *;
+insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning *;
 
 -- name: EndpointByID :one
 -- Not found also when it belongs to another tenant or environment than the caller's.
@@ -11,6 +11,9 @@ select * from hub.endpoints
 where id = sqlc.arg(id) and deleted_at is null
   and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text);
+
+-- name: FilterErrorsOf :many
+select * from hub.filter_errors where endpoint_id = any(sqlc.arg(endpoint_ids)::uuid[]);
 
 -- name: EndpointWasDeleted :one
 select exists (select from hub.endpoints
@@ -31,7 +34,7 @@ order by e.id desc limit sqlc.arg(row_limit);
 -- name: UpdateEndpoint :one
 update hub.endpoints
 set url = sqlc.arg(url), event_types = sqlc.arg(event_types), description = sqlc.arg(description),
-    enabled = sqlc.arg(enabled), rate_per_minute = sqlc.narg(rate_per_minute), ordered = sqlc.arg(ordered),
+    enabled = sqlc.arg(enabled), rate_per_minute = sqlc.narg(rate_per_minute), ordered = sqlc.arg(ordered), filter = sqlc.narg(filter),
     disabled_reason = case when sqlc.arg(enabled) then null else disabled_reason end, updated_at = now()
 where id = sqlc.arg(id) and deleted_at is null
   and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))

@@ -14,6 +14,7 @@ import type { Endpoint as Shown } from "../endpoints/queries";
 import { receiversQuery } from "../integrations/queries";
 import { Debugger } from "./Debugger";
 import { EndpointActions } from "./EndpointActions";
+import { Match } from "./Match";
 import { endpointQuery } from "./queries";
 
 const route = getRouteApi("/shell/endpoints/$id");
@@ -38,6 +39,7 @@ export function Endpoint() {
 				>
 					<EndpointFacts endpoint={data} />
 					<Health endpoint={data} />
+					<Match key={`match ${id}`} id={id} />
 					<Debugger key={id} id={id} />
 				</Detail>
 			)}
@@ -56,12 +58,21 @@ function EndpointFacts({ endpoint }: { endpoint: Shown }) {
 			</span>,
 		],
 		[screens.endpoints.types, endpoint.event_types.join(", ")],
+		[screens.endpoints.filter, endpoint.filter ? <code key="filter">{endpoint.filter}</code> : screens.endpoints.noFilter],
 		[t.ui.tenant, <TenantName key="tenant" id={endpoint.tenant_id} />],
 		[t.integrations.environment, t.app[endpoint.environment]],
 		[screens.endpoints.pace, endpoint.rate_per_minute ? screens.endpoints.perMinute(endpoint.rate_per_minute) : screens.endpoints.noPace],
 		[screens.endpoints.signatures, endpoint.standard_signature ? "X-Webhook-Signature, webhook-signature" : "X-Webhook-Signature"],
 		[screens.operators.since, <Time key="created" at={endpoint.created_at} />],
 	];
+	if (endpoint.filter_errors) {
+		facts.push([
+			screens.endpoints.filterErrors,
+			<span key="filterErrors">
+				{screens.endpoints.filterFailed(endpoint.filter_errors.count, endpoint.filter_errors.last_error)} (<Time at={endpoint.filter_errors.last_at} />)
+			</span>,
+		]);
+	}
 	if (endpoint.previous_secret_until && new Date(endpoint.previous_secret_until) > new Date()) {
 		facts.push([t.integrations.previous, <Time key="previous" at={endpoint.previous_secret_until} />]);
 		facts.push([screens.endpoints.switch, screens.endpoints.switches[endpoint.switch ?? "now"]]);

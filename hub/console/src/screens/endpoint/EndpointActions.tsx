@@ -11,7 +11,7 @@ import { Overlap } from "../../ui/Overlap";
 import page from "../../ui/page.module.css";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Endpoint } from "../endpoints/queries";
-import { countMissed, deleteEndpoint, pingEndpoint, recover, rotateSecret, setEnabled } from "./queries";
+import { changeSettings, countMissed, deleteEndpoint, pingEndpoint, recover, rotateSecret, setEnabled } from "./queries";
 
 export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 	const { t } = useLanguage();
@@ -19,7 +19,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 	const admin = useAdmin();
 	const queries = useQueryClient();
 	const navigate = useNavigate();
-	const [dialog, setDialog] = useState<"rotate" | "recover" | "delete">();
+	const [dialog, setDialog] = useState<"edit" | "rotate" | "recover" | "delete">();
 	const onClose = () => setDialog(undefined);
 	const refresh = () => Promise.all([queries.invalidateQueries({ queryKey: ["endpoint", endpoint.id] }), queries.invalidateQueries({ queryKey: ["endpoints"] })]);
 	const act = useMutation({
@@ -36,6 +36,9 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 				<>
 					<Button size="xs" disabled={!endpoint.enabled} loading={act.isPending && act.variables === "ping"} onClick={() => act.mutate("ping")}>
 						{screens.endpoints.ping}
+					</Button>
+					<Button size="xs" variant="default" onClick={() => setDialog("edit")}>
+						{screens.endpoints.edit}
 					</Button>
 					<Button size="xs" variant="default" onClick={() => setDialog("rotate")}>
 						{t.integrations.rotate}
@@ -55,6 +58,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 					</Button>
 				</>
 			)}
+			{dialog === "edit" && <Settings endpoint={endpoint} onClose={onClose} onDone={refresh} />}
 			{dialog === "rotate" && (
 				<FormDialog
 					title={t.integrations.rotate}
@@ -80,6 +84,19 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 				<ConfirmDialog title={t.ui.delete} text={screens.endpoints.deleteText(new URL(endpoint.url).host)} name={new URL(endpoint.url).host} onClose={onClose} send={() => deleteEndpoint(endpoint.id)} onDone={() => navigate({ to: "/endpoints" })} />
 			)}
 		</Actions>
+	);
+}
+
+/** Settings changes what an endpoint gets, and where. */
+function Settings({ endpoint, onClose, onDone }: { endpoint: Endpoint; onClose: () => void; onDone: () => unknown }) {
+	const screens = useScreenTexts();
+	return (
+		<FormDialog title={screens.endpoints.edit} onClose={onClose} onDone={onDone} send={({ text }) => changeSettings(endpoint, { url: text("url"), event_types: text("types").split(/[\s,]+/), description: text("description"), filter: text("filter") })}>
+			<TextInput name="url" type="url" required maxLength={2048} defaultValue={endpoint.url} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
+			<TextInput name="types" required maxLength={2000} defaultValue={endpoint.event_types.join(", ")} label={screens.endpoints.types} description={screens.endpoints.typesHelp} />
+			<TextInput name="filter" maxLength={2048} defaultValue={endpoint.filter ?? ""} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
+			<TextInput name="description" maxLength={500} defaultValue={endpoint.description} label={screens.endpoints.description} />
+		</FormDialog>
 	);
 }
 

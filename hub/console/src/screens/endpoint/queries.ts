@@ -14,6 +14,11 @@ export const rotateSecret = (id: string, overlap_seconds: number, when: "now" | 
 /** setEnabled keeps the other settings. */
 export const setEnabled = ({ id, url, event_types, description, rate_per_minute }: Endpoint, enabled: boolean) => read(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { url, event_types, description, rate_per_minute, enabled } }));
 
+/** changeSettings keeps whether it is enabled, and its pace. */
+export const changeSettings = ({ id, enabled, rate_per_minute }: Endpoint, settings: { url: string; event_types: string[]; description?: string; filter: string }) => read(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { enabled, rate_per_minute, ...settings } }));
+
+export const matchEvent = (id: string, event: Record<string, unknown>) => read(client.POST("/api/v1/endpoints/{id}/match", { ...at(id), body: { event: event as never } }));
+
 export const countMissed = async (id: string, since: string): Promise<number> => {
 	const answer = await read(client.POST("/api/v1/endpoints/{id}/recover", { ...at(id), body: { since, dry_run: true } }));
 	return (answer as unknown as { count: number }).count;

@@ -101,12 +101,13 @@ function Create({ tenant, onClose }: { tenant?: string; onClose: () => void }) {
 			title={screens.endpoints.create}
 			onClose={onClose}
 			onDone={() => queries.invalidateQueries({ queryKey: ["endpoints"] })}
-			send={({ text, maybe }) => createEndpoint({ tenant_id: text("tenant"), environment, url: text("url"), event_types: text("types").split(/[\s,]+/), description: maybe("description") })}
+			send={({ text, maybe }) => createEndpoint({ tenant_id: text("tenant"), environment, url: text("url"), event_types: text("types").split(/[\s,]+/), description: maybe("description"), filter: maybe("filter") })}
 			result={({ secret }) => <Secret text={t.ui.newSecret} value={secret} label={t.integrations.secret} onClose={onClose} />}
 		>
 			<TenantSelect tenant={tenant} />
 			<TextInput name="url" type="url" required maxLength={2048} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
 			<TextInput name="types" required maxLength={2000} defaultValue="*" label={screens.endpoints.types} description={screens.endpoints.typesHelp} />
+			<TextInput name="filter" maxLength={2048} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
 			<TextInput name="description" maxLength={500} label={screens.endpoints.description} />
 		</FormDialog>
 	);

@@ -1,0 +1,106 @@
+package outbox
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/metrics"
+	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/internal/seal"
+	"integrationhub/hub/module"
+)
+
+type anyURL struct{}
+
+func (anyURL) CheckURL(_, raw string) (*url.URL, error) { return url.Parse(raw) }
+
+// Filters apply to what a hosted product publishes in its transactions, by the configuration
+// that is committed then, and see the envelope as it is stored. Hot publications compile and
+// query nothing.
+func TestFiltersOfProducts(t *testing.T) {
+	t.Parallel()
+	pool, ctx, log := hubtest.Database(t), t.Context(), slog.New(slog.DiscardHandler)
+	box, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
+	require.NoError(t, err)
+	known := directory.New(pool, box, nil, log, time.Now)
+	o := New(pool, known, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now, 10_000)
+	t.Cleanup(o.Close)
+	products := registry.NewDirectory(pool)
+	_, err = products.CreateProduct(ctx, registry.Product{Name: "shop", Prefix: "shop", Title: "Shop"})
+	require.NoError(t, err)
+	tenant, err := products.CreateTenant(ctx, "shop", "Tenant", nil)
+	require.NoError(t, err)
+	endpoints := registry.NewEndpoints(pool, box, anyURL{}, time.Now)
+	state := registry.EndpointState{URL: "https://example.com", EventTypes: []string{"*"}, Enabled: true}
+	endpoint, _, err := endpoints.Create(ctx, tenant.ID, hub.Live, state, "")
+	require.NoError(t, err)
+	setFilter := func(text string) {
+		state.Filter = &text
+		_, _, err := endpoints.Update(ctx, registry.Scope{}, endpoint.ID, state)
+		require.NoError(t, err)
+	}
+	shop, at := ProductPublisher{Outbox: o, Name: "shop"}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	publish := func(n int) (deliveries int) {
+		t.Helper()
+		require.NoError(t, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			ids, err := shop.PublishTo(ctx, tx, module.Audience{}, []hub.Event{{TenantID: tenant.ID, Environment: hub.Live, Type: "order.paid", Time: at, Data: fmt.Appendf(nil, `{"n":%d}`, n)}})
+			if err != nil {
+				return err
+			}
+			bits, _ := hub.ParseEventID(ids[0])
+			return tx.QueryRow(ctx, `select deliveries from hub.events where id = $1`, toInt64(bits)).Scan(&deliveries)
+		}))
+		return deliveries
+	}
+	require.Equal(t, 1, publish(1))
+	setFilter(`event.data.n > 1 && event.timestamp == timestamp("2026-01-02T03:04:05Z") && event.id.startsWith("evt_")`)
+	require.Zero(t, publish(1))
+	require.Equal(t, 1, publish(2))
+	setFilter(`event.data.n == 1`)
+	require.Equal(t, 1, publish(1), "the filter of now, without a wait")
+	require.Zero(t, publish(2))
+
+	// A publication over HTTP with the configuration in the cache asks the database for nothing
+	// but its commit.
+	publication := func() *Publication {
+		return &Publication{TenantID: tenant.ID, Environment: hub.Live, Product: "shop", Type: "order.paid", Data: []byte(`{"n":1}`)}
+	}
+	p := publication()
+	require.NoError(t, o.evaluateCached(ctx, []*Publication{p}))
+	first := targetOf(t, known, tenant.ID).Filter
+	asked := pool.Stat().AcquireCount()
+	p = publication()
+	require.NoError(t, o.evaluateCached(ctx, []*Publication{p}))
+	require.Equal(t, asked, pool.Stat().AcquireCount())
+	require.True(t, p.filtering.results[first].Matches)
+	kept, err := p.matching([]*directory.Target{targetOf(t, known, tenant.ID)})
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	_, err = publication().matching(kept)
+	require.ErrorIs(t, err, errNotEvaluated, "a committer evaluates nothing")
+	state.Description = "changed"
+	setFilter(`event.data.n == 1`)
+	require.NoError(t, known.Refresh(ctx))
+	require.Same(t, first, targetOf(t, known, tenant.ID).Filter, "another change of the endpoint does not compile it anew")
+}
+
+// targetOf returns the only endpoint of a tenant.
+func targetOf(t *testing.T, known *directory.Directory, tenant uuid.UUID) *directory.Target {
+	t.Helper()
+	targets, err := known.Subscribers(t.Context(), tenant, hub.Live, "order.paid", module.Audience{})
+	require.NoError(t, err)
+	require.Len(t, targets, 1)
+	return targets[0]
+}
