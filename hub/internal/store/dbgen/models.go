@@ -36,6 +36,18 @@ type Endpoint struct {
 	Filter                    *string
 }
 
+type EventType struct {
+	ID          uuid.UUID
+	Product     string
+	Name        string
+	Description string
+	Schema      *string
+	Example     *string
+	Deprecated  bool
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
 type HubFilterError struct {
 	EndpointID uuid.UUID
 	Count      int64
@@ -139,11 +151,12 @@ type Operator struct {
 }
 
 type Product struct {
-	Name      string
-	Prefix    string
-	Title     string
-	Hosted    bool
-	CreatedAt time.Time
+	Name       string
+	Prefix     string
+	Title      string
+	Hosted     bool
+	CreatedAt  time.Time
+	Validation string
 }
 
 type RefreshToken struct {
