@@ -1475,7 +1475,7 @@ export interface paths {
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `email_taken`
          *     - 413: the body is too large: `too_large`
@@ -1509,7 +1509,7 @@ export interface paths {
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `email_taken`, `last_admin`
          *     - 413: the body is too large: `too_large`
@@ -1530,7 +1530,7 @@ export interface paths {
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `last_admin`
          *     - 413: the body is too large: `too_large`
@@ -2047,6 +2047,90 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List API tokens
+         * @description The newest first, without their secrets. For administrators.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `admin_only`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        get: operations["tokens.list"];
+        put?: never;
+        /**
+         * Make an API token for a program; the answer shows it once
+         * @description The token is in this answer and nowhere else: the hub keeps its hash. It works wherever an operator's access token does, except that it changes neither operators nor tokens. It outlives the login, and the account, of who made it.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        post: operations["tokens.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End an API token at once
+         * @description Requests with the token are refused from now on, on every process of the hub, and its streams end.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["tokens.delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2063,7 +2147,7 @@ export interface components {
              * @description Kind of whoever acted
              * @enum {string}
              */
-            type: "operator" | "key" | "tenant_user" | "system" | "anonymous";
+            type: "operator" | "token" | "key" | "tenant_user" | "system" | "anonymous";
         };
         AttemptItem: {
             /** @description Why there is no complete answer */
@@ -2244,6 +2328,53 @@ export interface components {
              * @description Deliveries that were given up for now
              */
             parked: number;
+        };
+        CreatedToken: {
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
+            created_at: string;
+            /**
+             * @description Who made it
+             * @example ops@example.com
+             */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description null: never
+             */
+            expires_at: string | null;
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
+            id: string;
+            /**
+             * @description How the token ends
+             * @example a1B2
+             */
+            last4: string;
+            /**
+             * Format: date-time
+             * @description To within a minute; null: never
+             */
+            last_used_at: string | null;
+            /**
+             * @description The program that uses it
+             * @example billing back end
+             */
+            name: string;
+            /**
+             * @description admin: everything but operators and tokens; support: reads, retries and replays
+             * @enum {string}
+             */
+            role: "admin" | "support";
+            /**
+             * @description Send it as Authorization: Bearer. Shown now and never again
+             * @example hubt_6qT1wYb0ZkR4mVxN8sLd2HcJ7pAe3U1XkQ9fGm5oPzI
+             */
+            token: string;
         };
         DeletedTenant: {
             /**
@@ -3812,6 +3943,12 @@ export interface components {
             /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
+        PageToken: {
+            /** @description The items of this page */
+            items: components["schemas"]["Token"][];
+            /** @description Give it as cursor to get the next page; null on the last one */
+            next_cursor: string | null;
+        };
         Phases: {
             /**
              * Format: double
@@ -4391,6 +4528,65 @@ export interface components {
              * @example Example Ltd
              */
             name: string;
+        };
+        Token: {
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
+            created_at: string;
+            /**
+             * @description Who made it
+             * @example ops@example.com
+             */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description null: never
+             */
+            expires_at: string | null;
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
+            id: string;
+            /**
+             * @description How the token ends
+             * @example a1B2
+             */
+            last4: string;
+            /**
+             * Format: date-time
+             * @description To within a minute; null: never
+             */
+            last_used_at: string | null;
+            /**
+             * @description The program that uses it
+             * @example billing back end
+             */
+            name: string;
+            /**
+             * @description admin: everything but operators and tokens; support: reads, retries and replays
+             * @enum {string}
+             */
+            role: "admin" | "support";
+        };
+        TokenCreate: {
+            /**
+             * Format: date-time
+             * @description Absent: never
+             */
+            expires_at?: string;
+            /**
+             * @description The program that will use it
+             * @example billing back end
+             */
+            name: string;
+            /**
+             * @description admin: everything but operators and tokens; support: reads, retries and replays
+             * @enum {string}
+             */
+            role: "admin" | "support";
         };
         Waiting: {
             /**
@@ -9645,7 +9841,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9762,7 +9958,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9873,7 +10069,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11782,6 +11978,301 @@ export interface operations {
                 };
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tokens.list": {
+        parameters: {
+            query?: {
+                /** @description Items per page */
+                limit?: number;
+                /** @description next_cursor of the page before; absent for the first page */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageToken"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `admin_only` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tokens.create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenCreate"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedToken"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tokens.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the resource */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;

@@ -180,3 +180,15 @@ type Tenant struct {
 	LimitInFlight             *int32
 	LimitQueue                *int32
 }
+
+type Token struct {
+	ID         uuid.UUID
+	Name       string
+	Role       string
+	Hash       []byte
+	Last4      string
+	CreatedBy  string
+	CreatedAt  time.Time
+	ExpiresAt  *time.Time
+	LastUsedAt *time.Time
+}
