@@ -97,6 +97,20 @@ func TestEndpointsInABrowser(t *testing.T) {
 	hubtest.RunInBrowser(t, "hub/console/browser/endpoints.mjs", visited)
 }
 
+// Event types: list by product, detail with schema and example, create and edit with what is
+// wrong with the JSON, deprecated mark; the endpoint's form offers the names; validation of a
+// product.
+func TestEventTypesInABrowser(t *testing.T) {
+	t.Parallel()
+	hubtest.SkipShort(t)
+	c := start(t)
+	c.ok(201, "POST", "/products", object{"name": "shop", "prefix": "shop", "title": "Shop"})
+	c.ok(201, "POST", "/tenants", object{"product": "shop", "name": "Corner Bakery"})
+	hubtest.RunInBrowser(t, "hub/console/browser/eventtypes.mjs", c.visited())
+	require.Contains(t, fmt.Sprint(c.ok(200, "GET", "/products", nil)["items"]), "validation:reject")
+	require.NotContains(t, fmt.Sprint(c.ok(200, "GET", "/event-types", nil)["items"]), "order.created")
+}
+
 // receiver refuses everything until it is opened; then it takes some and lets the others wait.
 type receiver struct {
 	server   *httptest.Server

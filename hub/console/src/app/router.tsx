@@ -7,6 +7,7 @@ import { listSearch } from "../ui/deliveries/search";
 import { loadScreenTexts } from "../i18n/screens";
 import { shownSearch } from "../ui/delivery/search";
 import { endpointsSearch } from "../screens/endpoints/search";
+import { eventTypesSearch } from "../screens/eventtypes/search";
 import { integrationsSearch } from "../screens/integrations/search";
 import { journeySearch } from "../screens/journey/search";
 import { keysSearch } from "../screens/keys/search";
@@ -120,6 +121,21 @@ const endpoint = createRoute({
 	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/endpoint/Endpoint"), "Endpoint"),
 });
+const eventTypes = createRoute({
+	getParentRoute: () => shell,
+	path: "/event-types",
+	staticData: oneEnvironment,
+	validateSearch: eventTypesSearch,
+	loader: loadScreenTexts,
+	component: lazyRouteComponent(() => import("../screens/eventtypes/EventTypes"), "EventTypes"),
+});
+const eventType = createRoute({
+	getParentRoute: () => shell,
+	path: "/event-types/$id",
+	staticData: oneEnvironment,
+	loader: loadScreenTexts,
+	component: lazyRouteComponent(() => import("../screens/eventtypes/EventType"), "EventType"),
+});
 const replays = createRoute({
 	getParentRoute: () => shell,
 	path: "/replays",
@@ -211,7 +227,7 @@ const missing = createRoute({ getParentRoute: () => shell, path: "$", component:
 
 export function makeRouter(queries: QueryClient) {
 	return createRouter({
-		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, replays, replay, audit, operatorList, tokens, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
+		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, eventTypes, eventType, replays, replay, audit, operatorList, tokens, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
 		context: { queries },
 		parseSearch,
 		stringifySearch,

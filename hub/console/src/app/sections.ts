@@ -23,6 +23,7 @@ export const sections = [
 			{ to: "/integrations", label: "integrations" },
 			{ to: "/connect", label: "connect" },
 			{ to: "/endpoints", label: "endpoints" },
+			{ to: "/event-types", label: "eventTypes" },
 			{ to: "/keys", label: "keys" },
 			{ to: "/map", label: "map" },
 		],

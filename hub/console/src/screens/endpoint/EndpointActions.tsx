@@ -6,6 +6,7 @@ import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Actions } from "../../ui/Detail";
 import { detailOf } from "../../ui/errors";
+import { EventTypeNames } from "../../ui/EventTypeNames";
 import { ConfirmDialog, FormDialog, Secret, Select } from "../../ui/Form";
 import { Overlap } from "../../ui/Overlap";
 import page from "../../ui/page.module.css";
@@ -93,7 +94,7 @@ function Settings({ endpoint, onClose, onDone }: { endpoint: Endpoint; onClose: 
 	return (
 		<FormDialog title={screens.endpoints.edit} onClose={onClose} onDone={onDone} send={({ text }) => changeSettings(endpoint, { url: text("url"), event_types: text("types").split(/[\s,]+/), description: text("description"), filter: text("filter") })}>
 			<TextInput name="url" type="url" required maxLength={2048} defaultValue={endpoint.url} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
-			<TextInput name="types" required maxLength={2000} defaultValue={endpoint.event_types.join(", ")} label={screens.endpoints.types} description={screens.endpoints.typesHelp} />
+			<EventTypeNames value={endpoint.event_types.join(", ")} />
 			<TextInput name="filter" maxLength={2048} defaultValue={endpoint.filter ?? ""} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
 			<TextInput name="description" maxLength={500} defaultValue={endpoint.description} label={screens.endpoints.description} />
 		</FormDialog>

@@ -6,6 +6,7 @@ import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Choice } from "../../ui/Choice";
+import { EventTypeNames } from "../../ui/EventTypeNames";
 import { FilterBar } from "../../ui/FilterBar";
 import { FormDialog, Secret } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
@@ -106,7 +107,7 @@ function Create({ tenant, onClose }: { tenant?: string; onClose: () => void }) {
 		>
 			<TenantSelect tenant={tenant} />
 			<TextInput name="url" type="url" required maxLength={2048} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
-			<TextInput name="types" required maxLength={2000} defaultValue="*" label={screens.endpoints.types} description={screens.endpoints.typesHelp} />
+			<EventTypeNames />
 			<TextInput name="filter" maxLength={2048} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
 			<TextInput name="description" maxLength={500} label={screens.endpoints.description} />
 		</FormDialog>

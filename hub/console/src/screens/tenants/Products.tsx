@@ -1,20 +1,21 @@
 import { Button } from "@mantine/core";
-import type { UseQueryResult } from "@tanstack/react-query";
+import { type UseQueryResult, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Dialog } from "../../ui/Dialog";
+import { detailOf } from "../../ui/errors";
 import { ConfirmDialog } from "../../ui/Form";
 import page from "../../ui/page.module.css";
 import { Failed, Loading } from "../../ui/states";
-import { deleteProduct, type Product } from "./queries";
+import { deleteProduct, type Product, setValidation } from "./queries";
 
 type Props = { products: UseQueryResult<{ items: Product[] }>; admin: boolean; onClose: () => void; onDone: () => unknown };
 
 /** Products lists the products; external ones can be deleted. */
 export function Products({ products, admin, onClose, onDone }: Props) {
 	const { t } = useLanguage();
-	const { tenants: texts } = useScreenTexts();
+	const { tenants: texts, eventTypes: types } = useScreenTexts();
 	const [leaving, setLeaving] = useState<Product>();
 	if (leaving)
 		return (
@@ -39,7 +40,7 @@ export function Products({ products, admin, onClose, onDone }: Props) {
 					<table className={page.table}>
 						<thead>
 							<tr>
-								{[t.ui.name, texts.label, texts.prefix, texts.kind].map((title) => (
+								{[t.ui.name, texts.label, texts.prefix, texts.kind, types.validation].map((title) => (
 									<th key={title} scope="col">
 										{title}
 									</th>
@@ -54,6 +55,7 @@ export function Products({ products, admin, onClose, onDone }: Props) {
 									<td>{product.title}</td>
 									<td className="mono">{product.prefix}</td>
 									<td>{product.hosted ? texts.hosted : texts.external}</td>
+									<td>{product.hosted || !admin ? (types.validations[product.validation] ?? product.validation) : <Validation product={product} onDone={onDone} />}</td>
 									{admin && (
 										<td>
 											{!product.hosted && (
@@ -70,5 +72,24 @@ export function Products({ products, admin, onClose, onDone }: Props) {
 				</div>
 			)}
 		</Dialog>
+	);
+}
+
+/** Validation chooses what happens to events that do not agree with the schema of their type. */
+function Validation({ product, onDone }: { product: Product; onDone: () => unknown }) {
+	const { t } = useLanguage();
+	const { eventTypes: types } = useScreenTexts();
+	const act = useMutation({ mutationFn: (validation: Product["validation"]) => setValidation(product, validation), onSettled: onDone });
+	return (
+		<>
+			<select className={page.select} aria-label={`${types.validation} ${product.name}`} value={product.validation} disabled={act.isPending} onChange={(event) => act.mutate(event.target.value as Product["validation"])}>
+				{Object.entries(types.validations).map(([value, text]) => (
+					<option key={value} value={value}>
+						{text}
+					</option>
+				))}
+			</select>
+			{act.isError && <p role="alert" className={page.bad}>{`${t.ui.failed} ${detailOf(act.error)}`}</p>}
+		</>
 	);
 }

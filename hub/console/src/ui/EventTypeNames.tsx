@@ -1,0 +1,25 @@
+import { TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useId, useState } from "react";
+import { client, read } from "../api/client";
+import { useScreenTexts } from "../i18n/screens";
+
+/** EventTypeNames is the field for an endpoint's event types. It offers the names that are described. */
+export function EventTypeNames({ value = "*" }: { value?: string }) {
+	const { endpoints: texts } = useScreenTexts();
+	const list = useId();
+	const [typed, setTyped] = useState(value);
+	const known = useQuery({ queryKey: ["event-types", "names"], queryFn: () => read(client.GET("/api/v1/event-types", { params: { query: { limit: 200 } } })) });
+	const before = typed.replace(/[^\s,]*$/, "");
+	const names = [...new Set(known.data?.items.filter((type) => type.product !== "hub").map((type) => type.name))];
+	return (
+		<>
+			<TextInput name="types" required maxLength={2000} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} list={list} label={texts.types} description={texts.typesHelp} />
+			<datalist id={list}>
+				{names.map((name) => (
+					<option key={name} value={before + name} />
+				))}
+			</datalist>
+		</>
+	);
+}
