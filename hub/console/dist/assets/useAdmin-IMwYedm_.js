@@ -1,0 +1,1 @@
+import{r as e}from"./index-Drlrd0Yl.js";var t=()=>e().operator.role===`admin`;export{t};
