@@ -46,7 +46,7 @@ func (f *receiverFlags) read(a *app, cmd *cobra.Command) (settings client.Receiv
 	if !cmd.Flags().Changed("client-certificate") && !cmd.Flags().Changed("client-key") {
 		return settings, nil
 	}
-	settings.ClientCertificate = &client.ClientCertificate{}
+	settings.ClientCertificate = &client.Certificate{}
 	if f.certificate == "" && f.key == "" {
 		return settings, nil // none
 	}

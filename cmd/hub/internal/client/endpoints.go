@@ -40,11 +40,11 @@ type Endpoint struct {
 // ReceiverSettings is what a receiver asks for.
 type ReceiverSettings struct {
 	Headers           *map[string]string `json:"headers,omitempty"`            // nil = as they are
-	ClientCertificate *ClientCertificate `json:"client_certificate,omitempty"` // nil = as it is; zero = none
+	ClientCertificate *Certificate       `json:"client_certificate,omitempty"` // nil = as it is; zero = none
 }
 
-// ClientCertificate is a certificate for mTLS with its key, both PEM.
-type ClientCertificate struct {
+// Certificate is a certificate for mTLS with its key, both PEM.
+type Certificate struct {
 	Certificate string `json:"certificate,omitempty"`
 	Key         string `json:"key,omitempty"`
 }
