@@ -150,6 +150,9 @@ func appendJSONString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
+// ReservedTypes begins the types of the hub's own events, such as hub.ping.
+const ReservedTypes = "hub."
+
 // ValidEventType reports whether s is one or more words joined by dots. A word has
 // ASCII letters, digits, "_" and "-".
 func ValidEventType(s string) bool {

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/terminal"
@@ -25,7 +21,7 @@ whether its filter is true. The event is JSON as it is published, {"event_type":
 			if event == "" {
 				return usagef("--event is needed: a file with the event, or - for the standard input")
 			}
-			raw, err := a.readEvent(event)
+			raw, err := a.readJSON("event", event)
 			if err != nil {
 				return err
 			}
@@ -51,22 +47,4 @@ whether its filter is true. The event is JSON as it is published, {"event_type":
 	cmd.Flags().StringVar(&event, "event", "", "file with the event, or -")
 	keyFlag(cmd, &key)
 	return cmd
-}
-
-// readEvent reads an event from a file, or - for the standard input, and checks that it is
-// JSON.
-func (a *app) readEvent(name string) (json.RawMessage, error) {
-	from, done, err := a.source(name)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	raw, err := io.ReadAll(io.LimitReader(from, dataMax+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading --event: %w", err)
-	}
-	if !json.Valid(raw) {
-		return nil, usagef("%s is not JSON", name)
-	}
-	return raw, nil
 }

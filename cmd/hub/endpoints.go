@@ -410,17 +410,19 @@ that verify X-Webhook-Signature and know the new secret only later want --switch
 }
 
 func newEndpointsPing(a *app) *cobra.Command {
-	var key string
+	var key, eventType string
 	cmd := &cobra.Command{
 		Use:   "ping ID",
-		Short: "Send the event hub.ping to an endpoint",
-		Args:  exactly("the endpoint's ID"),
+		Short: "Send hub.ping, or the example of an event type, to an endpoint",
+		Example: `  hub endpoints ping 0198…
+  hub endpoints ping 0198… --event-type order.created`,
+		Args: exactly("the endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, _, err := a.operatorOrKey(key, false)
 			if err != nil {
 				return err
 			}
-			reply, err := c.Ping(cmd.Context(), args[0])
+			reply, err := c.Ping(cmd.Context(), args[0], eventType)
 			if err != nil {
 				return err
 			}
@@ -432,6 +434,7 @@ func newEndpointsPing(a *app) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&eventType, "event-type", "", "send the example of this event type; see: hub event-types list")
 	keyFlag(cmd, &key)
 	return cmd
 }

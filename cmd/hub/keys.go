@@ -31,7 +31,8 @@ func newKeysCreate(a *app) *cobra.Command {
 			if tenant == "" {
 				return usagef("--tenant is needed; see: hub tenants list")
 			}
-			if err := setExpiry(&in, expires, a.now()); err != nil {
+			var err error
+			if in.ExpiresAt, err = parseExpiry(expires, a.now()); err != nil {
 				return err
 			}
 			c, err := a.calls()
@@ -60,22 +61,19 @@ func newKeysCreate(a *app) *cobra.Command {
 	return cmd
 }
 
-// setExpiry reads --expires: a time, or how long from now.
-func setExpiry(in *client.KeyInput, text string, now time.Time) error {
+// parseExpiry reads --expires: a time, or how long from now; nil where it is empty.
+func parseExpiry(text string, now time.Time) (*time.Time, error) {
 	if text == "" {
-		return nil
+		return nil, nil
 	}
 	if length, err := parseDuration(text); err == nil {
-		at := now.Add(length).UTC()
-		in.ExpiresAt = &at
-		return nil
+		return new(now.Add(length).UTC()), nil
 	}
 	at, err := parseTime("--expires", text, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	in.ExpiresAt = &at
-	return nil
+	return &at, nil
 }
 
 // keyMade prints a new key.

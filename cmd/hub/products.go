@@ -17,7 +17,7 @@ import (
 )
 
 func newProducts(a *app) *cobra.Command {
-	return group("products", "Register, list and delete products", newProductsCreate(a), newProductsList(a), newProductsRename(a), newProductsDelete(a))
+	return group("products", "Register, list, change and delete products", newProductsCreate(a), newProductsList(a), newProductsUpdate(a), newProductsRename(a), newProductsDelete(a))
 }
 
 func newProductsCreate(a *app) *cobra.Command {
@@ -52,7 +52,65 @@ func newProductsCreate(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&in.Prefix, "prefix", "", "begin of the keys of the product's tenants")
 	cmd.Flags().StringVar(&in.Title, "title", "", "name for people")
+	validationFlag(cmd, &in.Validation)
 	return cmd
+}
+
+func validationFlag(cmd *cobra.Command, validation *string) {
+	cmd.Flags().StringVar(validation, "validation", "", "what happens to events that do not agree with the schema of their type: off, warn or reject")
+	complete(cmd, "validation", "off", "warn", "reject")
+}
+
+func newProductsUpdate(a *app) *cobra.Command {
+	var to client.ProductUpdate
+	cmd := &cobra.Command{
+		Use:     "update NAME",
+		Short:   "Change an external product; what is not given stays",
+		Example: `  hub products update crm --validation reject`,
+		Args:    exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("title") && !cmd.Flags().Changed("validation") {
+				return usagef("nothing to change: give --title or --validation")
+			}
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("title") {
+				if to.Title, err = titleOf(cmd.Context(), c, args[0]); err != nil {
+					return err
+				}
+			}
+			reply, err := c.UpdateProduct(cmd.Context(), args[0], to)
+			if err != nil {
+				return err
+			}
+			p := reply.Value
+			return a.created(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title, "validation", p.Validation)
+		},
+	}
+	cmd.Flags().StringVar(&to.Title, "title", "", "name for people")
+	validationFlag(cmd, &to.Validation)
+	return cmd
+}
+
+// titleOf returns a product's title.
+func titleOf(ctx context.Context, c *client.Client, name string) (string, error) {
+	for cursor := ""; ; {
+		page, err := c.Products(ctx, client.PageQuery{Limit: pageMax, Cursor: cursor})
+		if err != nil {
+			return "", err
+		}
+		for _, p := range page.Value.Items {
+			if p.Name == name {
+				return p.Title, nil
+			}
+		}
+		if page.Value.NextCursor == nil {
+			return "", &failure{code: exitNotFound, err: fmt.Errorf("there is no product %s", terminal.Printable(name)), hint: "see: hub products list"}
+		}
+		cursor = *page.Value.NextCursor
+	}
 }
 
 // isReservedName reports whether no external product may have a name.
@@ -73,7 +131,7 @@ func (a *app) existingProduct(ctx context.Context, c *client.Client, in client.P
 			return reply, refused
 		}
 		for _, p := range page.Value.Items {
-			if p.Name == in.Name && p.Prefix == in.Prefix && !p.Hosted && (in.Title == "" || in.Title == p.Title) {
+			if p.Name == in.Name && p.Prefix == in.Prefix && !p.Hosted && (in.Title == "" || in.Title == p.Title) && (in.Validation == "" || in.Validation == p.Validation) {
 				a.note("the product %s exists already; nothing was changed", terminal.Printable(p.Name))
 				raw, err := marshal(p)
 				return client.Reply[client.Product]{Value: p, Raw: raw}, err
@@ -101,9 +159,9 @@ func newProductsList(a *app) *cobra.Command {
 				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Product]], error) {
 					return c.Products(ctx, page)
 				},
-				columns: []column{{title: "name"}, {title: "prefix"}, {title: "title"}, {title: "hosted"}, {title: "created"}},
+				columns: []column{{title: "name"}, {title: "prefix"}, {title: "title"}, {title: "hosted"}, {title: "validation"}, {title: "created"}},
 				row: func(p client.Product) []string {
-					return []string{p.Name, p.Prefix, p.Title, yesNo(p.Hosted), clock(p.CreatedAt)}
+					return []string{p.Name, p.Prefix, p.Title, yesNo(p.Hosted), p.Validation, clock(p.CreatedAt)}
 				},
 				id: func(p client.Product) string { return p.Name },
 			}.show(cmd.Context(), a, p)

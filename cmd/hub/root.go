@@ -17,11 +17,11 @@ func commands() []func(*app) *cobra.Command {
 	return []func(*app) *cobra.Command{
 		newServe, newWorker, newMigrate, newDoctor, newConfig, newOpenAPI,
 		newDemo, newPhone,
-		newProducts, newTenants, newKeys, newEndpoints,
+		newProducts, newEventTypes, newTenants, newKeys, newEndpoints,
 		newConnect, newLink, newIntegrations,
 		newPublish, newListen,
 		newEvents, newDeliveries, newLookup, newTail, newReplay, newStats, newAudit, newMail,
-		newOperators, newLogin, newLogout, newWhoami,
+		newOperators, newTokens, newLogin, newLogout, newWhoami,
 		newVersion,
 	}
 }

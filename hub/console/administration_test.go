@@ -51,6 +51,12 @@ func TestOperatorsInABrowser(t *testing.T) {
 	administration(t, "operators")
 }
 
+// API tokens are made, shown once, and ended.
+func TestTokensInABrowser(t *testing.T) {
+	t.Parallel()
+	administration(t, "tokens")
+}
+
 // "Products and tenants: list, limits", and Delete with the name typed to confirm.
 func TestTenantsInABrowser(t *testing.T) {
 	t.Parallel()

@@ -86,11 +86,12 @@ func (a *account) pages() object {
 func (c *console) operatorPages(shop shop, integration string) object {
 	c.t.Helper()
 	refused := idOf(c.ok(200, "GET", "/deliveries?event_type=order.refused", nil)["items"].([]any)[0])
+	c.ok(201, "POST", "/tokens", object{"name": "Billing", "role": "admin"})
 	replay := idOf(c.ok(202, "POST", "/replays", object{"filter": object{"status": "delivered", "event_type": "order.created"}}))
 	return object{"email": adminEmail, "password": adminPassword, "paths": []string{
 		"/overview", "/deliveries", "/deliveries/" + refused, "/replays", "/replays/" + replay, "/system",
 		"/lookup", "/journey?correlation=order-77", "/phone", "/journey", "/integrations", "/integrations/" + integration, "/connect",
-		"/endpoints", "/endpoints/" + shop.endpoint, "/keys", "/map", "/tenants", "/operators", "/audit", "/mail",
+		"/endpoints", "/endpoints/" + shop.endpoint, "/keys", "/map", "/tenants", "/operators", "/tokens", "/audit", "/mail",
 	}}
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"integrationhub/hub"
+	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/tracing"
 )
 
@@ -20,11 +20,11 @@ type pings struct {
 }
 
 // PublishTo implements api.Publisher.
-func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, endpointID uuid.UUID, eventType string, data []byte) (string, error) {
+func (p pings) PublishTo(ctx context.Context, ping api.Ping) (string, error) {
 	if err := p.directory.Refresh(ctx); err != nil {
 		return "", err
 	}
-	endpoint, err := p.directory.Endpoint(ctx, endpointID)
+	endpoint, err := p.directory.Endpoint(ctx, ping.EndpointID)
 	if err != nil {
 		return "", err
 	}
@@ -32,7 +32,7 @@ func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hu
 		return "", hub.Errorf(hub.ErrNotFound, "not_found", "There is no such endpoint.")
 	}
 	result, err := p.outbox.Publish(ctx, &outbox.Publication{
-		TenantID: tenantID, Environment: environment, Product: "hub", Type: eventType, Data: data,
+		TenantID: ping.TenantID, Environment: ping.Environment, Product: registry.ReservedName, ExampleOf: ping.ExampleOf, Type: ping.EventType, Data: ping.Data,
 		Targets: []*directory.Target{endpoint},
 	})
 	return result.ID, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"integrationhub/hub/config"
+	"integrationhub/hub/internal/eventtype"
 	"integrationhub/hub/migrations"
 	"integrationhub/hub/module"
 )
@@ -24,6 +25,16 @@ func namesOf(modules []module.Module) []string {
 		names[i] = m.Spec().Name
 	}
 	return names
+}
+
+// sendersOf returns the types of events that modules publish.
+func sendersOf(modules []module.Module) []eventtype.Sender {
+	senders := make([]eventtype.Sender, len(modules))
+	for i, m := range modules {
+		spec := m.Spec()
+		senders[i] = eventtype.Sender{Product: spec.Name, Sends: spec.Sends}
+	}
+	return senders
 }
 
 // enabledModules returns the products that the settings enable.

@@ -24,6 +24,7 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/eventtype"
 	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/lookup"
@@ -59,13 +60,15 @@ type Server struct {
 	probes   *probes
 	products *products
 	mail     *mail.Outbox
-	uploads  *httpx.Uploads
-	formats  httpx.ErrorFormats
-	listener net.Listener
-	stopping chan struct{}
-	failed   chan error
-	first    FirstOperator
-	settled  *time.Timer // returns the memory that only the start needed
+	// Types of events that come from code.
+	eventTypes *eventtype.Catalog
+	uploads    *httpx.Uploads
+	formats    httpx.ErrorFormats
+	listener   net.Listener
+	stopping   chan struct{}
+	failed     chan error
+	first      FirstOperator
+	settled    *time.Timer // returns the memory that only the start needed
 }
 
 // FirstOperator is the account that the first start created.
@@ -136,6 +139,11 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, o.Version, o.Log, s.mail.Run)
 	s.engine.outbox.IndexSubjects(namesOf(enabledModules(o.Config, o.Modules)))
+	if s.eventTypes, err = eventtype.NewCatalog(sendersOf(enabledModules(o.Config, o.Modules))); err != nil {
+		s.engine.stop(ctx)
+		return nil, err
+	}
+	s.engine.outbox.CheckTypes(s.eventTypes)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
 		if err := s.mountAPI(ctx, guard); err != nil {
@@ -186,7 +194,8 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits, KeyUse: limits,
 		Directory: registry.NewDirectory(db, registeredAs(s.options.Modules)...), Endpoints: s.products.endpoints,
-		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
+		EventTypes: registry.NewEventTypes(db, s.eventTypes),
+		Audit:      audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
 		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Discarder: e.discarder, Tail: e.tail, Lookup: lookup.New(s.products.searchers(), e.reader), LookupLimiter: limits, Examine: s.examine, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
 		SecureCookies: strings.HasPrefix(s.publicURL(), "https://"), TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(), References: func() []reference.Link { return s.references(false) },

@@ -116,6 +116,35 @@ async function operators(browser) {
 	await states(page, "/operators", "**/api/v1/operators?*", "No operators");
 }
 
+async function tokens(browser) {
+	const page = await open(browser, "/tokens");
+	await shows(page, "No API tokens");
+	await page.getByRole("button", { name: "Create token" }).first().click();
+	await dialog(page).getByLabel("Name").fill("billing back end");
+	await dialog(page).getByLabel("Role").selectOption("admin");
+	await look(page, "tokens-create");
+	await dialog(page).getByRole("button", { name: "Create token" }).click();
+	await shows(page, "It is shown now and never again", "[role=dialog]");
+	const secret = await dialog(page).getByText(/^hubt_/).textContent();
+	const answer = await fetch(`${place.url}/api/v1/auth/me`, { headers: { Authorization: `Bearer ${secret}` } });
+	expect((await answer.json()).name === "billing back end", "the token that is shown works");
+	await page.keyboard.press("Escape");
+	const row = page.getByRole("row").filter({ hasText: "billing back end" });
+	await row.filter({ hasText: "Administrator" }).filter({ hasText: place.email }).waitFor();
+	expect(!(await page.content()).includes(secret), "it is never shown again");
+	await look(page, "tokens");
+	await row.getByRole("button", { name: "Delete" }).click();
+	await dialog(page).getByRole("button", { name: "Delete" }).click();
+	await row.waitFor({ state: "detached" });
+	const refused = await fetch(`${place.url}/api/v1/auth/me`, { headers: { Authorization: `Bearer ${secret}` } });
+	expect(refused.status === 401, "a deleted token is refused");
+	await page.goto(`${place.url}/audit`);
+	await page.getByLabel("Action", { exact: true }).selectOption("tokens.delete");
+	await page.waitForURL(/action=tokens\.delete/);
+	await page.waitForFunction(() => document.querySelectorAll("[role=row]").length === 2);
+	await states(page, "/tokens", "**/api/v1/tokens?*", "No API tokens");
+}
+
 // deletes deletes a tenant, then its product: each by its name, with the refusals in between.
 async function deletes(page) {
 	const row = (name) => page.getByRole("row").filter({ hasText: name });
@@ -228,7 +257,9 @@ async function support(browser) {
 	await page.getByRole("button", { name: "Products", exact: true }).click();
 	await dialog(page).getByRole("rowheader", { name: "shop" }).waitFor();
 	expect((await dialog(page).getByRole("button", { name: /Delete/ }).count()) === 0, "support deletes no products");
+	await page.goto(`${place.url}/tokens`);
+	await shows(page, "Not allowed");
 }
 
-const parts = { keys, audit, operators, tenants, mail, support };
+const parts = { keys, audit, operators, tokens, tenants, mail, support };
 await run(parts[place.part]);

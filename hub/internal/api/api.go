@@ -36,7 +36,17 @@ import (
 
 // Publisher stores an event for a single endpoint, regardless of its subscriptions.
 type Publisher interface {
-	PublishTo(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, endpointID uuid.UUID, eventType string, data []byte) (eventID string, err error)
+	PublishTo(ctx context.Context, ping Ping) (eventID string, err error)
+}
+
+// Ping is an event for one endpoint.
+type Ping struct {
+	TenantID    uuid.UUID
+	Environment hub.Environment
+	EndpointID  uuid.UUID
+	ExampleOf   string // product of the example that is sent; "": of a ping
+	EventType   string
+	Data        []byte // JSON object
 }
 
 // KeyLimiter counts a request of a key and sets the RateLimit-* headers. It returns a
@@ -69,6 +79,7 @@ type Deps struct {
 	KeyUse         KeyUse      // nil = the use of keys is not known
 	Directory      *registry.Directory
 	Endpoints      *registry.Endpoints
+	EventTypes     *registry.EventTypes
 	Connect        *connect.Service
 	Audit          *audit.Recorder
 	Publisher      Publisher

@@ -31,7 +31,7 @@ type AuditEntry struct {
 
 // Actor performed an action.
 type Actor struct {
-	Type  string `json:"type" enum:"operator,key,tenant_user,system,anonymous" doc:"Kind of whoever acted"`
+	Type  string `json:"type" enum:"operator,token,key,tenant_user,system,anonymous" doc:"Kind of whoever acted"`
 	ID    string `json:"id" doc:"May be empty"`
 	Label string `json:"label" example:"ops@example.com" doc:"E-mail address, or how a key begins and ends"`
 }

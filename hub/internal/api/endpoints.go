@@ -93,6 +93,13 @@ type updateEndpointInput struct {
 	Body EndpointSettings
 }
 
+type pingInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the endpoint"`
+	Body *struct {
+		EventType string `json:"event_type,omitempty" maxLength:"128" example:"order.created" doc:"Send the example of this event type of the endpoint's product; absent: hub.ping"`
+	} `nameHint:"PingRequest" required:"false"`
+}
+
 type endpointOutput struct{ Body Endpoint }
 
 type pingOutput struct {
@@ -169,13 +176,21 @@ func (a *API) deleteEndpoint(ctx context.Context, in *idPath) (*none, error) {
 	return nil, err
 }
 
-func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error) {
+func (a *API) pingEndpoint(ctx context.Context, in *pingInput) (*pingOutput, error) {
 	endpoint, err := a.deps.Endpoints.GetForPing(ctx, requestInfoOf(ctx).accessFilter(), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
-	id, err := a.deps.Publisher.PublishTo(ctx, endpoint.TenantID, endpoint.Environment, endpoint.ID, delivery.TypePing, []byte(`{}`))
+	ping := Ping{TenantID: endpoint.TenantID, Environment: endpoint.Environment, EndpointID: endpoint.ID, EventType: delivery.TypePing, Data: []byte(`{}`)}
+	if in.Body != nil && in.Body.EventType != "" && in.Body.EventType != delivery.TypePing {
+		example, err := a.exampleOf(ctx, endpoint.TenantID, in.Body.EventType)
+		if err != nil {
+			return nil, err
+		}
+		ping.ExampleOf, ping.EventType, ping.Data = example.Product, example.Name, example.Example
+	}
+	id, err := a.deps.Publisher.PublishTo(ctx, ping)
 	if err != nil {
 		return nil, err
 	}

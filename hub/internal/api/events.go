@@ -30,7 +30,13 @@ type publishInput struct {
 	Body           Publication
 }
 
+// ValidationWarning is a header of accepted publications.
+type ValidationWarning struct {
+	Warning string `header:"X-Validation-Warning" doc:"Where the data does not agree with the schema of its type, and how: the product's validation is warn. Absent if it agrees"`
+}
+
 type publishOutput struct {
+	ValidationWarning
 	Body Published
 }
 
@@ -42,6 +48,7 @@ type publishBatchInput struct {
 }
 
 type publishBatchOutput struct {
+	ValidationWarning
 	Body struct {
 		Items []Published `json:"items" nullable:"false" doc:"Entries of this page"`
 	} `nameHint:"PublishedBatch"`

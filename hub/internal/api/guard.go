@@ -139,6 +139,9 @@ func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, row rest.Route, i
 	if row.Access.Credentials().Admin && operator.Role != auth.RoleAdmin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
+	if err := requirePerson(row, operator); err != nil {
+		return err
+	}
 	if isLookup(row.ID) && a.deps.LookupLimiter != nil {
 		return a.deps.LookupLimiter.AllowLookup(ctx, operator.Label(), c.Set)
 	}
@@ -203,6 +206,9 @@ func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, info *re
 	}
 	if info.operator != nil {
 		entry.ActorType, entry.ActorLabel = audit.ActorOperator, info.operator.Label()
+		if info.operator.IsToken {
+			entry.ActorType, entry.ActorLabel = audit.ActorToken, info.operator.Name
+		}
 		if info.operator.ID != uuid.Nil {
 			entry.ActorID = info.operator.ID.String()
 		}

@@ -15,6 +15,8 @@ type Product struct {
 	Title     string    `json:"title" doc:"How people call it" example:"Web shop"`
 	Hosted    bool      `json:"hosted" doc:"Part of this hub; external products are registered here by name"`
 	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
+	// Validation is [registry.ValidationWarn] for hosted products.
+	Validation string `json:"validation" enum:"off,warn,reject" doc:"What happens to published events whose data does not agree with the schema of their type: nothing, a warning, or a refusal. Those of hosted products are counted"`
 }
 
 type createProductInput struct {
@@ -22,7 +24,21 @@ type createProductInput struct {
 		Name   string `json:"name" pattern:"^[a-z][a-z0-9-]{1,39}$" patternDescription:"2 to 40 lower-case letters, digits or dashes, beginning with a letter" doc:"How people call it" example:"shop"`
 		Prefix string `json:"prefix" pattern:"^[a-z][a-z0-9]{1,9}$" patternDescription:"2 to 10 lower-case letters or digits, beginning with a letter" example:"shop" doc:"Unique; its keys begin with it"`
 		Title  string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"The name when absent"`
+		ProductValidation
 	} `nameHint:"ProductCreate"`
+}
+
+// ProductValidation is part of a product's settings.
+type ProductValidation struct {
+	Validation string `json:"validation,omitempty" enum:"off,warn,reject" doc:"What happens to published events whose data does not agree with the schema of their type: off, they are not checked; warn, the answer has a header; reject, they are refused. Absent: off for a new product, and as it is for a changed one"`
+}
+
+type updateProductInput struct {
+	Name string `path:"name" minLength:"1" maxLength:"40" example:"shop" doc:"Name of an external product"`
+	Body struct {
+		Title string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"How people call it; the name when absent"`
+		ProductValidation
+	} `nameHint:"ProductUpdate"`
 }
 
 func (a *API) listProducts(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[Product] }, error) {
@@ -39,11 +55,21 @@ func (a *API) listProducts(ctx context.Context, in *struct{ httpx.PageQuery }) (
 }
 
 func (a *API) createProduct(ctx context.Context, in *createProductInput) (*struct{ Body Product }, error) {
-	product, err := a.deps.Directory.CreateProduct(ctx, registry.Product{Name: in.Body.Name, Prefix: in.Body.Prefix, Title: in.Body.Title})
+	product, err := a.deps.Directory.CreateProduct(ctx, registry.Product{Name: in.Body.Name, Prefix: in.Body.Prefix, Title: in.Body.Title, Validation: in.Body.Validation})
 	if err != nil {
 		return nil, err
 	}
 	requestInfoOf(ctx).resourceID = product.Name
+	return &struct{ Body Product }{productOf(product)}, nil
+}
+
+func (a *API) updateProduct(ctx context.Context, in *updateProductInput) (*struct{ Body Product }, error) {
+	requestInfoOf(ctx).resourceID = in.Name
+	product, changed, err := a.deps.Directory.UpdateProduct(ctx, in.Name, in.Body.Title, in.Body.Validation)
+	if err != nil {
+		return nil, err
+	}
+	requestInfoOf(ctx).unchanged = !changed
 	return &struct{ Body Product }{productOf(product)}, nil
 }
 
@@ -60,4 +86,9 @@ func (a *API) deleteProduct(ctx context.Context, in *deleteProductInput) (*struc
 	return &struct{ Body Product }{productOf(product)}, nil
 }
 
-func productOf(p registry.Product) Product { return Product(p) }
+func productOf(p registry.Product) Product {
+	if p.Hosted {
+		p.Validation = registry.ValidationWarn
+	}
+	return Product(p)
+}

@@ -40,9 +40,9 @@ func isLookup(action string) bool { return action == actionLookup || action == a
 // actionStream is answered with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
-// routes is the table of the whole interface, ordered by resource.
-func (a *API) routes() []rest.Route {
-	rows := []rest.Route{
+// operatorRoutes are the rows of logins and of those who log in.
+func (a *API) operatorRoutes() []rest.Route {
+	return []rest.Route{
 		rest.Post("/api/v1/auth/login", rest.Anyone, 200, actionLogin, "Log in with e-mail address and password", rest.Handle(a.login)),
 		rest.Post("/api/v1/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for new tokens", rest.Handle(a.refresh)),
 		rest.Post("/api/v1/auth/logout", operators, 204, "auth.logout", "End this login", rest.Handle(a.logout)),
@@ -57,8 +57,18 @@ func (a *API) routes() []rest.Route {
 		rest.Put("/api/v1/operators/{id}", admins, 200, "operators.update", "Change an operator", rest.Handle(a.updateOperator)),
 		rest.Delete("/api/v1/operators/{id}", admins, 204, "operators.delete", "Delete an operator", rest.Handle(a.deleteOperator)),
 
+		rest.Get("/api/v1/tokens", admins, 200, "tokens.list", "List API tokens", rest.Handle(a.listTokens)),
+		rest.Post("/api/v1/tokens", admins, 201, "tokens.create", "Make an API token for a program; the answer shows it once", rest.Handle(a.createToken)),
+		rest.Delete("/api/v1/tokens/{id}", admins, 204, "tokens.delete", "End an API token at once", rest.Handle(a.deleteToken)),
+	}
+}
+
+// routes is the table of the whole interface, ordered by resource.
+func (a *API) routes() []rest.Route {
+	rows := []rest.Route{
 		rest.Get("/api/v1/products", operators, 200, "products.list", "List products", rest.Handle(a.listProducts)),
 		rest.Post("/api/v1/products", admins, 201, "products.create", "Register an external product", rest.Handle(a.createProduct)),
+		rest.Put("/api/v1/products/{name}", admins, 200, "products.update", "Replace an external product's title and validation", rest.Handle(a.updateProduct)),
 		rest.Delete("/api/v1/products/{name}", admins, 200, "products.delete", "Delete an external product that has no tenants", rest.Handle(a.deleteProduct)),
 
 		rest.Get("/api/v1/tenants", operators, 200, "tenants.list", "List tenants", rest.Handle(a.listTenants)),
@@ -109,7 +119,7 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}
-	return slices.Concat(rows, a.endpointRoutes(), a.mailRoutes())
+	return slices.Concat(a.operatorRoutes(), rows, a.endpointRoutes(), a.eventTypeRoutes(), a.mailRoutes())
 }
 
 // endpointRoutes are those of endpoints.
@@ -124,7 +134,7 @@ func (a *API) endpointRoutes() []rest.Route {
 		rest.Post("/api/v1/endpoints/{id}/recover", operators, 202, "endpoints.recover", "Count the stored events that an endpoint has no delivery of, or send them to it", rest.Handle(a.recoverEndpoint)),
 		rest.Post("/api/v1/endpoints/{id}/check-signature", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.check-signature", "Find why a receiver refuses the signature of a webhook", rest.Handle(a.checkSignature)),
 		rest.Post("/api/v1/endpoints/{id}/match", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.match", "Find whether an endpoint would get an event, without sending it", rest.Handle(a.matchEndpoint)),
-		rest.Post("/api/v1/endpoints/{id}/ping", admins.OrKey(keys.ScopeEndpoints), 202, "endpoints.ping", "Send hub.ping to an endpoint", rest.Handle(a.pingEndpoint)),
+		rest.Post("/api/v1/endpoints/{id}/ping", admins.OrKey(keys.ScopeEndpoints), 202, "endpoints.ping", "Send hub.ping, or the example of an event type, to an endpoint", rest.Handle(a.pingEndpoint)),
 	}
 }
 
@@ -142,7 +152,9 @@ var tags = []struct{ name, doc string }{
 	{"auth", "Operators log in with a password. Access tokens are short-lived; a refresh token is good for one use, and using it twice ends the login."},
 	{"session", "The console's login: a cookie that scripts cannot read, for 12 hours. Writes repeat a token in a header; access tokens need neither."},
 	{"operators", "The people at the console: `admin` does everything, `support` reads, retries and replays."},
+	{"tokens", "Credentials of programs that administer the hub, such as a back end that makes tenants and keys. Shown once, stored as a hash."},
 	{"products", "What sends and receives events. Hosted products are part of this hub, external ones are registered by name."},
+	{"event-types", "What the data of each type of event looks like: JSON Schemas, examples, and OpenAPI documents of them."},
 	{"tenants", "A customer's account in one product."},
 	{"keys", "Credentials of a tenant's servers. Shown once, stored as a hash."},
 	{"integrations", "A tenant connected to a peer product: keys, secret and health of both directions."},

@@ -20,12 +20,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/egress"
+	"integrationhub/hub/internal/eventtype"
 	"integrationhub/hub/internal/gateway"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
@@ -75,10 +77,10 @@ type sentPings struct {
 	list []string
 }
 
-func (s *sentPings) PublishTo(_ context.Context, tenantID uuid.UUID, environment hub.Environment, endpointID uuid.UUID, eventType string, data []byte) (string, error) {
+func (s *sentPings) PublishTo(_ context.Context, ping api.Ping) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list = append(s.list, strings.Join([]string{tenantID.String(), string(environment), endpointID.String(), eventType, string(data)}, " "))
+	s.list = append(s.list, strings.Join([]string{ping.TenantID.String(), string(ping.Environment), ping.EndpointID.String(), ping.EventType, string(ping.Data)}, " "))
 	return "evt_0123456789abcdef", nil
 }
 
@@ -102,6 +104,8 @@ func setup(t *testing.T) *bundle {
 	app.Use(httpx.RequestIDs(), httpx.Headers("https://hub.example.com"))
 	limits := keyLimits{limit.New(limit.Config{Redis: b.engine.redis.Options(), Log: logger})}
 	receive := gateway.New(b.engine.directory, limits, b.engine.outbox, nil)
+	code, err := eventtype.NewCatalog([]eventtype.Sender{{Product: "clinic", Sends: append(events.FromClinic(), "note.created")}})
+	require.NoError(t, err)
 	// No product is hosted: what needs one is refused, the rest is the same.
 	connections := connect.New(connect.Config{
 		DB: b.db, Box: b.box, Keys: b.keys, URLs: newGuard(t), Now: b.clock.Now, Log: logger,
@@ -109,7 +113,7 @@ func setup(t *testing.T) *bundle {
 	})
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, KeyUse: limits, Directory: registry.NewDirectory(b.db),
-		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
+		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), EventTypes: registry.NewEventTypes(b.db, code), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: query.NewReader(b.db).PaceFrom(b.engine.directory.Pace), Replays: b.engine.replays, Requeuer: b.engine.requeuer, Discarder: b.engine.discarder,
 		Tail: b.engine.tail, Lookup: lookup.New(nil, query.NewReader(b.db)), Wake: b.engine.dispatcher.Wake, Now: b.clock.Now, Stopping: b.engine.stopping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,

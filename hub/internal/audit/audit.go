@@ -21,6 +21,7 @@ import (
 // Kinds of actors.
 const (
 	ActorOperator   = "operator"
+	ActorToken      = "token"
 	ActorKey        = "key"
 	ActorTenantUser = "tenant_user"
 	ActorSystem     = "system"

@@ -172,7 +172,7 @@ func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) 
 	now := s.config.Now()
 	operator, family, ok := s.signer.verify(accessToken, now)
 	if !ok {
-		return nil // the local command line has nothing to end
+		return nil // the local command line and API tokens have nothing to end
 	}
 	return store.Wrap("logging out", store.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
@@ -201,6 +201,9 @@ func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) 
 func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
 	if s.config.Local.matches(bearer) {
 		return Operator{Name: LocalLabel, Role: RoleAdmin}, nil
+	}
+	if strings.HasPrefix(bearer, apiTokenPrefix) {
+		return s.verifyAPIToken(ctx, bearer)
 	}
 	id, family, ok := s.signer.verify(bearer, s.config.Now())
 	if !ok {

@@ -28,9 +28,10 @@ const DefaultEmail = "admin@localhost"
 // LocalLabel names the operator behind a [LocalToken].
 const LocalLabel = "local command line"
 
-// Operator is a person at the console.
+// Operator is a person at the console, or a program that acts as one.
 type Operator struct {
 	ID        uuid.UUID // uuid.Nil for the local command line
+	IsToken   bool      // a program with an [APIToken], whose id it is
 	Email     string
 	Name      string
 	Role      string
@@ -39,8 +40,12 @@ type Operator struct {
 	UpdatedAt time.Time
 }
 
-// Label names the operator for people: the address, or the name where there is none.
+// Label names the operator for people: the address, or the name where there is none. That of
+// a token begins with the word.
 func (o Operator) Label() string {
+	if o.IsToken {
+		return "token " + o.Name
+	}
 	if o.Email == "" {
 		return o.Name
 	}

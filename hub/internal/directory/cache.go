@@ -30,6 +30,8 @@ type cache struct {
 	tenants  map[uuid.UUID]*cachedTenant
 	keys     map[[sha256.Size]byte]*Key
 	targets  map[uuid.UUID]*Target
+	// By product, of those whose events are checked.
+	validations map[string]*Validation
 	// What does not exist is not any tenant's: it is forgotten at each refresh.
 	unknownKeys    map[[sha256.Size]byte]struct{}
 	unknownTargets map[targetKey]struct{}
@@ -62,6 +64,7 @@ func newCache() *cache {
 func (c *cache) empty() {
 	c.drops++
 	c.tenants, c.keys, c.targets = make(map[uuid.UUID]*cachedTenant), make(map[[sha256.Size]byte]*Key), make(map[uuid.UUID]*Target)
+	c.validations = make(map[string]*Validation)
 	c.forgetUnknown()
 }
 
@@ -87,6 +90,9 @@ func (c *cache) apply(changes Changes) {
 	c.drops++
 	for id := range changes.tenants {
 		c.dropTenant(id)
+	}
+	for product := range changes.products {
+		delete(c.validations, product)
 	}
 	if len(changes.products) > 0 {
 		for id, tenant := range c.tenants {

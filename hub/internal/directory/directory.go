@@ -24,8 +24,9 @@ import (
 // Key is a cached API key.
 type Key struct {
 	keys.Principal
-	expiresAt *time.Time // nil = never
-	hash      [sha256.Size]byte
+	Validation *Validation // of the product's events; nil = none
+	expiresAt  *time.Time  // nil = never
+	hash       [sha256.Size]byte
 }
 
 // Opener decrypts what is sealed at rest.
@@ -175,7 +176,11 @@ func (d *Directory) loadKeys(ctx context.Context, hashes [][sha256.Size]byte) (m
 	loaded := make(map[[sha256.Size]byte]*Key, len(rows))
 	for _, row := range rows {
 		hash := [sha256.Size]byte(row.Key.Hash)
-		loaded[hash] = &Key{Principal: keys.PrincipalOf(dbgen.KeyWithTenantByHashRow(row), keys.LinkRate(d.linkRate)), expiresAt: row.Key.ExpiresAt, hash: hash}
+		validation, err := d.validationOf(ctx, row.Product, row.Validation)
+		if err != nil {
+			return nil, err
+		}
+		loaded[hash] = &Key{Validation: validation, Principal: keys.PrincipalOf(dbgen.KeyWithTenantByHashRow(row), keys.LinkRate(d.linkRate)), expiresAt: row.Key.ExpiresAt, hash: hash}
 	}
 	d.cache.store(drops, func() {
 		for _, hash := range hashes {

@@ -20,13 +20,10 @@ const (
 	maxBatch       = 500 // events of one batch
 )
 
-// reservedTypes begins the types of the hub's own events, such as hub.ping.
-const reservedTypes = "hub."
-
 // parseEvent reads one publication. location is its place in the body, "body" or
 // "body.events[3]". The data is a part of body: copy it before the body goes.
 func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publication, error) {
-	p := &outbox.Publication{Key: key, TenantID: key.TenantID, Environment: key.Environment, Product: key.Product}
+	p := &outbox.Publication{Key: key, TenantID: key.TenantID, Environment: key.Environment, Product: key.Product, Location: location}
 	err := httpx.VisitMembers(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
 		var err error
 		switch string(name) {
@@ -70,14 +67,17 @@ func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publi
 		return nil, hub.Invalid(location+".event_type", "is required")
 	case !hub.ValidEventType(p.Type):
 		return nil, hub.Invalid(location+".event_type", "must be words of letters, digits, _ and - joined by dots, such as appointment.created")
-	case strings.HasPrefix(p.Type, reservedTypes):
-		return nil, hub.Invalid(location+".event_type", "must not begin with "+reservedTypes+": these are the hub's own events")
+	case strings.HasPrefix(p.Type, hub.ReservedTypes):
+		return nil, hub.Invalid(location+".event_type", "must not begin with "+hub.ReservedTypes+": these are the hub's own events")
 	case p.Data == nil:
 		return nil, hub.Invalid(location+".data", "is required")
 	}
 	if p.ID != "" {
 		p.IdempotencyKey = p.ID
 		p.BodyHash = hub.HashEvent(body, p.ID)
+	}
+	if key.Validation != nil {
+		p.Violations = key.Validation.Check(p.Type, p.Data)
 	}
 	return p, nil
 }

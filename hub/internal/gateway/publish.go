@@ -84,6 +84,7 @@ func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 	if err != nil {
 		return err
 	}
+	setWarning(c, publications)
 	span.SetAccepted(results[0].ID, results[0].Deliveries)
 	status := fiber.StatusAccepted
 	if results[0].Duplicate {
@@ -123,6 +124,7 @@ func (g *Gateway) publishBatch(c *fiber.Ctx, span *tracing.Span) error {
 	if err != nil {
 		return err
 	}
+	setWarning(c, publications)
 	status := fiber.StatusOK
 	response := append(make([]byte, 0, 16+56*len(results)), `{"items":[`...)
 	for i, result := range results {

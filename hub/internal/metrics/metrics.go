@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/eventtype"
 )
 
 // Metrics is one process' set of metrics.
@@ -19,6 +20,7 @@ type Metrics struct {
 	registry        *prometheus.Registry
 	events          *prometheus.CounterVec
 	accepted        *prometheus.CounterVec
+	invalid         *prometheus.CounterVec
 	settled         *prometheus.CounterVec
 	attempts        *prometheus.CounterVec
 	duration        *prometheus.HistogramVec
@@ -51,6 +53,7 @@ func New() *Metrics {
 		registry:        prometheus.NewRegistry(),
 		events:          counter("hub_events_accepted_total", "Events accepted: durable and answered 202.", "product"),
 		accepted:        counter("hub_deliveries_accepted_total", "Deliveries accepted, one for each receiver of an event.", "product"),
+		invalid:         counter("hub_events_invalid_total", "Events whose data does not agree with the schema of their type, by what became of them (warned, refused; accepted: a hosted product's).", "product", "outcome"),
 		settled:         counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
 		attempts:        counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
 		filtered:        counter("hub_deliveries_filtered_total", "Deliveries that were not made because the event does not match the endpoint's filter.", "product"),
@@ -72,7 +75,7 @@ func New() *Metrics {
 		abandoned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_targets_abandoned_total", Help: "Endpoints and integrations that were not in use for 15 days and stopped to collect."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.filtered, m.filterErrors,
+	m.registry.MustRegister(m.events, m.accepted, m.invalid, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.filtered, m.filterErrors,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -84,6 +87,12 @@ func (m *Metrics) CountAccepted(product string, events, deliveries int) {
 	}
 	m.events.WithLabelValues(product).Add(float64(events))
 	m.accepted.WithLabelValues(product).Add(float64(deliveries))
+}
+
+// CountInvalid counts events whose data does not agree with the schema of their type. The
+// outcomes are eventtype's.
+func (m *Metrics) CountInvalid(product, outcome string, events int) {
+	m.invalid.WithLabelValues(product, outcome).Add(float64(events))
 }
 
 // CountFiltered counts deliveries that were not made because of filters, and how many of them
@@ -98,6 +107,9 @@ func (m *Metrics) CountFiltered(product string, held, errors int) {
 func (m *Metrics) initialize(product string) {
 	for _, status := range []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed} {
 		m.settled.WithLabelValues(product, status.String())
+	}
+	for _, outcome := range []string{eventtype.OutcomeWarned, eventtype.OutcomeRefused, eventtype.OutcomeAccepted} {
+		m.invalid.WithLabelValues(product, outcome)
 	}
 	m.CountFiltered(product, 0, 0)
 	m.initialized.Store(product, true)

@@ -72,9 +72,19 @@ func (l *committer) prepareAll(ctx context.Context, batch []*request) []*prepare
 		return nil
 	}
 	requests := make([]*preparedRequest, 0, len(batch))
+	isRefreshed := false
 	for _, r := range batch {
 		targets, deliveries, err := l.resolve(ctx, r.publications)
-		if errors.Is(err, errTooManyDeliveries) && r.isIdempotent() {
+		if errors.Is(err, errDisagrees) && !isRefreshed {
+			// No commit will compare the configuration of what is refused.
+			isRefreshed = true
+			if err = l.directory.Refresh(ctx); err != nil {
+				r.answer(errUnavailable(err))
+				continue
+			}
+			targets, deliveries, err = l.resolve(ctx, r.publications)
+		}
+		if (errors.Is(err, errTooManyDeliveries) || errors.Is(err, errDisagrees)) && r.isIdempotent() {
 			err = l.answerRepeated(ctx, r, err)
 		}
 		switch {

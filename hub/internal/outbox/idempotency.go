@@ -144,6 +144,9 @@ func (o *Outbox) answerRepeated(ctx context.Context, r *request, refusal error) 
 	if len(stored) < len(r.publications) {
 		return refusal
 	}
+	for _, p := range r.publications {
+		p.Violations = nil // the first result comes without a warning
+	}
 	answerIdempotent([]*preparedRequest{{request: r}}, stored)
 	return nil
 }

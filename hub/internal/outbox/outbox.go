@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/eventtype"
 	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/module"
@@ -36,18 +37,21 @@ type Publication struct {
 	TenantID       uuid.UUID
 	Environment    hub.Environment
 	Product        string
+	ExampleOf      string // product of an example that is sent as a ping: its envelope says so, the log has it as the hub's; "": a fact
 	Type           string
 	CorrelationID  string
-	OrderingKey    string              // "": no order
-	OccurredAt     time.Time           // when it happened; zero = now
-	Data           []byte              // JSON object; copied into the envelope before Publish returns
-	ID             string              // chosen by the publisher, or ""
-	IdempotencyKey string              // stored idempotency key, or "": not idempotent
-	BodyHash       [sha256.Size]byte   // of the request, for idempotent publications
-	Targets        []*directory.Target // nil: every subscriber in the audience
-	Audience       module.Audience     // of a product's event
-	Priority       hub.Priority        // of its deliveries; deletions and pings are always high
-	Trace          *trace.SpanContext  // parent of the attempts' spans; nil = not traced
+	OrderingKey    string                // "": no order
+	OccurredAt     time.Time             // when it happened; zero = now
+	Data           []byte                // JSON object; copied into the envelope before Publish returns
+	ID             string                // chosen by the publisher, or ""
+	IdempotencyKey string                // stored idempotency key, or "": not idempotent
+	BodyHash       [sha256.Size]byte     // of the request, for idempotent publications
+	Targets        []*directory.Target   // nil: every subscriber in the audience
+	Audience       module.Audience       // of a product's event
+	Priority       hub.Priority          // of its deliveries; deletions and pings are always high
+	Location       string                // of the event in the request, such as body.events[3]; for refusals
+	Violations     []eventtype.Violation // of its type's schema, by Key.Validation
+	Trace          *trace.SpanContext    // parent of the attempts' spans; nil = not traced
 
 	filtering *filtering // what filters say about it; nil = none was evaluated
 }
@@ -76,6 +80,8 @@ type Dispatcher interface {
 // Recorder counts what was accepted.
 type Recorder interface {
 	CountAccepted(product string, events, deliveries int)
+	// CountInvalid counts events whose data does not agree with the schema of their type.
+	CountInvalid(product, outcome string, events int)
 	// CountFiltered counts deliveries that filters did not allow, and how many of them
 	// because the filter could not be evaluated.
 	CountFiltered(product string, held, errors int)
@@ -92,8 +98,9 @@ type Outbox struct {
 	ids        *logid.EventIDs
 	// The most deliveries of one request, unless its tenant has a limit of its own.
 	maxRequestDeliveries int
-	hosted               []string       // products whose events are found by who they are about
-	filterErrors         *filter.Errors // nil = they are not kept
+	hosted               []string           // products whose events are found by who they are about
+	types                *eventtype.Catalog // that hosted products' events are checked against; nil = none
+	filterErrors         *filter.Errors     // nil = they are not kept
 
 	plain      *queue // no idempotency keys: straight inserts
 	idempotent *queue
@@ -150,6 +157,13 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, re
 // about. It must be called before anything is published.
 func (o *Outbox) IndexSubjects(products []string) *Outbox {
 	o.hosted = products
+	return o
+}
+
+// CheckTypes makes the events of hosted products be checked against their types and counted
+// where they do not agree. It must be called before anything is published.
+func (o *Outbox) CheckTypes(types *eventtype.Catalog) *Outbox {
+	o.types = types
 	return o
 }
 
@@ -231,7 +245,9 @@ func (o *Outbox) enqueue(publications []*Publication) ([]Result, error) {
 	if !queue.push(r) {
 		return nil, errUnavailable(errors.New("the commit queue is full"))
 	}
-	if err := o.awaitAnswer(r); err != nil {
+	err := o.awaitAnswer(r)
+	o.countViolations(publications, err)
+	if err != nil {
 		return nil, err
 	}
 	return r.results, nil

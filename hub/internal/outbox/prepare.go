@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -70,7 +71,11 @@ func (o *Outbox) receivers(ctx context.Context, p *Publication) ([]*directory.Ta
 		return p.Targets, nil
 	}
 	if p.Key != nil {
-		if _, err := o.directory.Revalidate(ctx, p.Key); err != nil {
+		key, err := o.directory.Revalidate(ctx, p.Key)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.validate(key.Validation); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +110,7 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 		Product: p.Product, Type: p.Type, CorrelationID: p.CorrelationID, Trace: p.Trace,
 	}
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
-		ID: id, Product: p.Product, Type: p.Type, Time: p.timestamp(now), CorrelationID: p.CorrelationID, Data: p.Data,
+		ID: id, Product: cmp.Or(p.ExampleOf, p.Product), Type: p.Type, Time: p.timestamp(now), CorrelationID: p.CorrelationID, Data: p.Data,
 	})
 	result := &prepared{Publication: p, event: event, priority: priorityOf(p), targets: targets, hasPlace: make([]bool, len(targets))}
 	if slices.Contains(o.hosted, p.Product) {
@@ -117,7 +122,7 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 // priorityOf returns the priority of a publication's deliveries. A deletion goes before all
 // that waits, whoever publishes it; so does a ping.
 func priorityOf(p *Publication) hub.Priority {
-	if p.Type == events.TypePatientDeleted || p.Type == delivery.TypePing {
+	if p.Type == events.TypePatientDeleted || p.Type == delivery.TypePing || p.ExampleOf != "" {
 		return hub.PriorityHigh
 	}
 	return p.Priority

@@ -63,6 +63,7 @@ func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience mod
 			return nil, err
 		}
 		publications[i].Audience = audience
+		p.Outbox.countDisagreement(publications[i])
 	}
 	stored, err := p.Outbox.prepareInTx(ctx, tx, publications)
 	if err != nil {

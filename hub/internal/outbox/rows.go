@@ -215,11 +215,11 @@ func (r *rows) queueLease(batch *bulk.Batch, events []*prepared, lease *delivery
 	batch.Add(`insert into hub.leases (id, deliveries) select * from unnest($1::uuid[], $2::bytea[])`, r.lease)
 }
 
-// queueErasures requests an erasure for each patient.deleted event.
+// queueErasures requests an erasure for each patient.deleted event that is no example.
 func (r *rows) queueErasures(batch *bulk.Batch, publications []*prepared) {
 	hasRows := false
 	for _, event := range publications {
-		if event.Type != events.TypePatientDeleted {
+		if event.Type != events.TypePatientDeleted || event.ExampleOf != "" {
 			continue
 		}
 		if !hasRows {

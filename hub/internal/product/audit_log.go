@@ -30,7 +30,7 @@ type AuditedAction struct {
 
 // AuditedActor is the user, key or system behind an action.
 type AuditedActor struct {
-	Type  string `json:"type" enum:"operator,key,tenant_user,system,anonymous" doc:"Kind of whoever acted"`
+	Type  string `json:"type" enum:"operator,token,key,tenant_user,system,anonymous" doc:"Kind of whoever acted"`
 	ID    string `json:"id" doc:"May be empty"`
 	Label string `json:"label" doc:"The user's name, an operator's address, or how a key begins and ends"`
 }

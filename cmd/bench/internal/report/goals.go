@@ -70,6 +70,7 @@ var goals = []goal{
 	{"messaging: CPU of 1,000 received messages", 2, true, "s", figureOf("messaging-inbound", FigureInboundMessagesCPU)},
 	{"messaging: lists and searches of 200,000 tickets, worst p95", 50, true, "ms", figureOf("messaging-tickets", FigureTicketList)},
 	{"messaging: the send API at 200/s, p95", 20, true, "ms", figureOf("messaging-send", FigureSend)},
+	{"messaging: growth of the hub's peak memory from 1,000 to 10,000 contacts of a campaign", 16, true, "MB", figureOf("messaging-campaign", FigureCampaignGrowth)},
 	{"idle memory of the hub process", 80, true, "MB", figureOf("gateway-idle", FigureIdleMemory)},
 }
 

@@ -42,5 +42,6 @@ var All = []Scenario{
 	{"messaging-inbound", "500 messages/s of phones to a company", true, messaging.MeasureInbound},
 	{"messaging-tickets", "lists and searches of 200,000 tickets with 2,000,000 messages", true, messaging.MeasureTickets},
 	{"messaging-send", "the send API at 200 messages/s", true, messaging.MeasureSend},
+	{"messaging-campaign", "a campaign to 10,000 contacts", true, messaging.MeasureCampaign},
 	{"gateway-idle", "the gateway with nothing to do", true, throughput.MeasureIdle},
 }

@@ -135,7 +135,10 @@ type Pinged struct {
 	ID string `json:"id"` // of the event that was sent
 }
 
-// Ping sends hub.ping to an endpoint.
-func (c *Client) Ping(ctx context.Context, endpointID string) (Reply[Pinged], error) {
-	return send[Pinged](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/ping", struct{}{}))
+// Ping sends hub.ping to an endpoint, or the example of an event type.
+func (c *Client) Ping(ctx context.Context, endpointID, eventType string) (Reply[Pinged], error) {
+	body := struct {
+		EventType string `json:"event_type,omitempty"`
+	}{eventType}
+	return send[Pinged](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/ping", body))
 }

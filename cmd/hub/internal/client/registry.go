@@ -14,13 +14,23 @@ type Product struct {
 	Title     string    `json:"title"`
 	Hosted    bool      `json:"hosted"`
 	CreatedAt time.Time `json:"created_at"`
+	// Whether published events are checked against the schemas of their types: off, warn or
+	// reject.
+	Validation string `json:"validation"`
 }
 
 // ProductInput registers an external product.
 type ProductInput struct {
-	Name   string `json:"name"`
-	Prefix string `json:"prefix"`
-	Title  string `json:"title,omitempty"`
+	Name       string `json:"name"`
+	Prefix     string `json:"prefix"`
+	Title      string `json:"title,omitempty"`
+	Validation string `json:"validation,omitempty"`
+}
+
+// ProductUpdate replaces an external product's title and validation.
+type ProductUpdate struct {
+	Title      string `json:"title,omitempty"`
+	Validation string `json:"validation,omitempty"` // "": as it is
 }
 
 // Products lists products.
@@ -33,6 +43,11 @@ func (c *Client) Products(ctx context.Context, page PageQuery) (Reply[Page[Produ
 // CreateProduct registers an external product.
 func (c *Client) CreateProduct(ctx context.Context, in ProductInput) (Reply[Product], error) {
 	return send[Product](ctx, c, post("/api/v1/products", in))
+}
+
+// UpdateProduct changes an external product.
+func (c *Client) UpdateProduct(ctx context.Context, name string, in ProductUpdate) (Reply[Product], error) {
+	return send[Product](ctx, c, call{method: http.MethodPut, path: "/api/v1/products/" + id(name), body: in})
 }
 
 // DeleteProduct deletes an external product that nothing depends on, and returns it.

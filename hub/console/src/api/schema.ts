@@ -537,14 +537,14 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send hub.ping to an endpoint
-         * @description A delivery like others, to this endpoint alone, and before those that wait for it; the log shows its outcome.
+         * Send hub.ping, or the example of an event type, to an endpoint
+         * @description A delivery like others, to this endpoint alone, and before those that wait for it; the log shows its outcome. With event_type its data is the example of this type, and its envelope looks as that of an event does; nothing else comes of it.
          *
          *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
          *
          *     Errors:
          *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
          *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
@@ -628,6 +628,159 @@ export interface paths {
          */
         post: operations["endpoints.rotate-secret"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List event types
+         * @description By product and name: those of external products, of hosted ones and the hub's own.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        get: operations["event-types.list"];
+        put?: never;
+        /**
+         * Describe a type of an external product's events
+         * @description For external products. A schema refers to nothing outside of itself: nothing is loaded.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `name_taken`, `read_only`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_event_types`, `event_types_too_large`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        post: operations["event-types.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/event-types/openapi": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The webhooks of a product, as an OpenAPI 3.1 document
+         * @description For each type of the product a webhook with its envelope, data and signature headers. Receivers generate their types from it.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        get: operations["event-types.openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/event-types/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show an event type
+         * @description One type with its schema and example.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        get: operations["event-types.get"];
+        /**
+         * Replace an event type's description, schema and example
+         * @description Everything that is not sent goes back to its default: schema and example to null. The next event is checked by the new schema.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `read_only`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `event_types_too_large`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        put: operations["event-types.update"];
+        post?: never;
+        /**
+         * Delete an event type
+         * @description Events of this name are published as before, without a check.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `read_only`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["event-types.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1322,7 +1475,7 @@ export interface paths {
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `email_taken`
          *     - 413: the body is too large: `too_large`
@@ -1356,7 +1509,7 @@ export interface paths {
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `email_taken`, `last_admin`
          *     - 413: the body is too large: `too_large`
@@ -1377,7 +1530,7 @@ export interface paths {
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `last_admin`
          *     - 413: the body is too large: `too_large`
@@ -1451,7 +1604,25 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        put?: never;
+        /**
+         * Replace an external product's title and validation
+         * @description Its name and key prefix stay. From the next event on, what is published is checked by the new validation.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        put: operations["products.update"];
         post?: never;
         /**
          * Delete an external product that has no tenants
@@ -1876,6 +2047,90 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List API tokens
+         * @description The newest first, without their secrets. For administrators.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `admin_only`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        get: operations["tokens.list"];
+        put?: never;
+        /**
+         * Make an API token for a program; the answer shows it once
+         * @description The token is in this answer and nowhere else: the hub keeps its hash. It works wherever an operator's access token does, except that it changes neither operators nor tokens. It outlives the login, and the account, of who made it.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        post: operations["tokens.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End an API token at once
+         * @description Requests with the token are refused from now on, on every process of the hub, and its streams end.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["tokens.delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1892,7 +2147,7 @@ export interface components {
              * @description Kind of whoever acted
              * @enum {string}
              */
-            type: "operator" | "key" | "tenant_user" | "system" | "anonymous";
+            type: "operator" | "token" | "key" | "tenant_user" | "system" | "anonymous";
         };
         AttemptItem: {
             /** @description Why there is no complete answer */
@@ -2091,6 +2346,53 @@ export interface components {
             certificate?: string;
             /** @description PEM, not encrypted: the private key, RSA, ECDSA or Ed25519. It is stored encrypted and never shown */
             key?: string;
+        };
+        CreatedToken: {
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
+            created_at: string;
+            /**
+             * @description Who made it
+             * @example ops@example.com
+             */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description null: never
+             */
+            expires_at: string | null;
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
+            id: string;
+            /**
+             * @description How the token ends
+             * @example a1B2
+             */
+            last4: string;
+            /**
+             * Format: date-time
+             * @description To within a minute; null: never
+             */
+            last_used_at: string | null;
+            /**
+             * @description The program that uses it
+             * @example billing back end
+             */
+            name: string;
+            /**
+             * @description admin: everything but operators and tokens; support: reads, retries and replays
+             * @enum {string}
+             */
+            role: "admin" | "support";
+            /**
+             * @description Send it as Authorization: Bearer. Shown now and never again
+             * @example hubt_6qT1wYb0ZkR4mVxN8sLd2HcJ7pAe3U1XkQ9fGm5oPzI
+             */
+            token: string;
         };
         DeletedTenant: {
             /**
@@ -2608,6 +2910,82 @@ export interface components {
              * @description Tenant it belongs to
              */
             tenant_id: string;
+        };
+        EventType: {
+            /**
+             * Format: date-time
+             * @description When it was made; null where it comes from code
+             */
+            created_at: string | null;
+            /** @description Receivers should not begin to use it */
+            deprecated: boolean;
+            /**
+             * @description What happened, for receivers; may be empty
+             * @example An order was placed.
+             */
+            description: string;
+            /** @description Example of the data, an object of at most 64 KiB that agrees with the schema; null: none. A ping can send it */
+            example?: unknown;
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
+            id: string;
+            /**
+             * @description The event_type of events; unique in the product
+             * @example order.created
+             */
+            name: string;
+            /**
+             * @description Whose events have it
+             * @example shop
+             */
+            product: string;
+            /** @description Comes from code: a hosted product's, or the hub's own */
+            read_only: boolean;
+            /** @description JSON Schema 2020-12 of the data, an object of at most 64 KiB; null: none. References lead to places in the schema itself; regular expressions are RE2 */
+            schema?: unknown;
+            /**
+             * Format: date-time
+             * @description When it was last changed; null where it comes from code
+             */
+            updated_at: string | null;
+        };
+        EventTypeCreate: {
+            /** @description Receivers should not begin to use it; false when absent */
+            deprecated?: boolean;
+            /**
+             * @description What happened, for receivers
+             * @example An order was placed.
+             */
+            description?: string;
+            /** @description Example of the data, an object of at most 64 KiB that agrees with the schema; null: none. A ping can send it */
+            example?: unknown;
+            /**
+             * @description Words of letters, digits, _ and - joined by dots; hub. is the hub's own
+             * @example order.created
+             */
+            name: string;
+            /**
+             * @description Name of an external product
+             * @example shop
+             */
+            product: string;
+            /** @description JSON Schema 2020-12 of the data, an object of at most 64 KiB; null: none. References lead to places in the schema itself; regular expressions are RE2 */
+            schema?: unknown;
+        };
+        EventTypeSettings: {
+            /** @description Receivers should not begin to use it; false when absent */
+            deprecated?: boolean;
+            /**
+             * @description What happened, for receivers
+             * @example An order was placed.
+             */
+            description?: string;
+            /** @description Example of the data, an object of at most 64 KiB that agrees with the schema; null: none. A ping can send it */
+            example?: unknown;
+            /** @description JSON Schema 2020-12 of the data, an object of at most 64 KiB; null: none. References lead to places in the schema itself; regular expressions are RE2 */
+            schema?: unknown;
         };
         FieldProblem: {
             /**
@@ -3573,6 +3951,12 @@ export interface components {
             /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
+        PageEventType: {
+            /** @description The items of this page */
+            items: components["schemas"]["EventType"][];
+            /** @description Give it as cursor to get the next page; null on the last one */
+            next_cursor: string | null;
+        };
         PageIntegration: {
             /** @description The items of this page */
             items: components["schemas"]["Integration"][];
@@ -3621,6 +4005,12 @@ export interface components {
             /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
+        PageToken: {
+            /** @description The items of this page */
+            items: components["schemas"]["Token"][];
+            /** @description Give it as cursor to get the next page; null on the last one */
+            next_cursor: string | null;
+        };
         Phases: {
             /**
              * Format: double
@@ -3665,6 +4055,13 @@ export interface components {
              * @example evt_0123456789abcdef
              */
             id: string;
+        };
+        PingRequest: {
+            /**
+             * @description Send the example of this event type of the endpoint's product; absent: hub.ping
+             * @example order.created
+             */
+            event_type?: string;
         };
         Problem: {
             /**
@@ -3717,6 +4114,11 @@ export interface components {
              * @example Web shop
              */
             title: string;
+            /**
+             * @description What happens to published events whose data does not agree with the schema of their type: nothing, a warning, or a refusal. Those of hosted products are counted
+             * @enum {string}
+             */
+            validation: "off" | "warn" | "reject";
         };
         ProductCreate: {
             /**
@@ -3734,6 +4136,23 @@ export interface components {
              * @example Web shop
              */
             title?: string;
+            /**
+             * @description What happens to published events whose data does not agree with the schema of their type: off, they are not checked; warn, the answer has a header; reject, they are refused. Absent: off for a new product, and as it is for a changed one
+             * @enum {string}
+             */
+            validation?: "off" | "warn" | "reject";
+        };
+        ProductUpdate: {
+            /**
+             * @description How people call it; the name when absent
+             * @example Web shop
+             */
+            title?: string;
+            /**
+             * @description What happens to published events whose data does not agree with the schema of their type: off, they are not checked; warn, the answer has a header; reject, they are refused. Absent: off for a new product, and as it is for a changed one
+             * @enum {string}
+             */
+            validation?: "off" | "warn" | "reject";
         };
         Publication: {
             /** @description Ties events of one story together; part of the envelope; null or absent: none */
@@ -4171,6 +4590,65 @@ export interface components {
              * @example Example Ltd
              */
             name: string;
+        };
+        Token: {
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
+            created_at: string;
+            /**
+             * @description Who made it
+             * @example ops@example.com
+             */
+            created_by: string;
+            /**
+             * Format: date-time
+             * @description null: never
+             */
+            expires_at: string | null;
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
+            id: string;
+            /**
+             * @description How the token ends
+             * @example a1B2
+             */
+            last4: string;
+            /**
+             * Format: date-time
+             * @description To within a minute; null: never
+             */
+            last_used_at: string | null;
+            /**
+             * @description The program that uses it
+             * @example billing back end
+             */
+            name: string;
+            /**
+             * @description admin: everything but operators and tokens; support: reads, retries and replays
+             * @enum {string}
+             */
+            role: "admin" | "support";
+        };
+        TokenCreate: {
+            /**
+             * Format: date-time
+             * @description Absent: never
+             */
+            expires_at?: string;
+            /**
+             * @description The program that will use it
+             * @example billing back end
+             */
+            name: string;
+            /**
+             * @description admin: everything but operators and tokens; support: reads, retries and replays
+             * @enum {string}
+             */
+            role: "admin" | "support";
         };
         Waiting: {
             /**
@@ -6015,12 +6493,16 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
+                /** @description Id of the endpoint */
                 id: string;
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PingRequest"];
+            };
+        };
         responses: {
             /** @description Accepted */
             202: {
@@ -6031,7 +6513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ping"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6375,6 +6857,612 @@ export interface operations {
             };
         };
     };
+    "event-types.list": {
+        parameters: {
+            query?: {
+                /** @description Items per page */
+                limit?: number;
+                /** @description next_cursor of the page before; absent for the first page */
+                cursor?: string;
+                /** @description Only types of this product */
+                product?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageEventType"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "event-types.create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EventTypeCreate"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventType"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `name_taken`, `read_only` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_event_types`, `event_types_too_large` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "event-types.openapi": {
+        parameters: {
+            query: {
+                /** @description Name of the product */
+                product: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "event-types.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the resource */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventType"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "event-types.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the event type */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EventTypeSettings"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventType"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `read_only` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `event_types_too_large` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "event-types.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the resource */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `read_only` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "events.list": {
         parameters: {
             query?: {
@@ -6495,6 +7583,7 @@ export interface operations {
             /** @description Accepted */
             202: {
                 headers: {
+                    "X-Validation-Warning"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6630,6 +7719,7 @@ export interface operations {
             /** @description Accepted */
             202: {
                 headers: {
+                    "X-Validation-Warning"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8813,7 +9903,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8930,7 +10020,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9041,7 +10131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9289,6 +10379,114 @@ export interface operations {
                 };
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "products.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of an external product */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProductUpdate"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Product"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10842,6 +12040,301 @@ export interface operations {
                 };
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tokens.list": {
+        parameters: {
+            query?: {
+                /** @description Items per page */
+                limit?: number;
+                /** @description next_cursor of the page before; absent for the first page */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageToken"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `admin_only` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tokens.create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenCreate"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedToken"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tokens.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the resource */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;

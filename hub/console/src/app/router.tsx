@@ -148,6 +148,13 @@ const operatorList = createRoute({
 	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/operators/Operators"), "Operators"),
 });
+const tokens = createRoute({
+	getParentRoute: () => shell,
+	path: "/tokens",
+	staticData: oneEnvironment,
+	loader: loadScreenTexts,
+	component: lazyRouteComponent(() => import("../screens/tokens/Tokens"), "Tokens"),
+});
 const tenants = createRoute({
 	getParentRoute: () => shell,
 	path: "/tenants",
@@ -204,7 +211,7 @@ const missing = createRoute({ getParentRoute: () => shell, path: "$", component:
 
 export function makeRouter(queries: QueryClient) {
 	return createRouter({
-		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, replays, replay, audit, operatorList, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
+		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, replays, replay, audit, operatorList, tokens, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
 		context: { queries },
 		parseSearch,
 		stringifySearch,

@@ -32,6 +32,7 @@ export const sections = [
 		screens: [
 			{ to: "/tenants", label: "tenants" },
 			{ to: "/operators", label: "operators" },
+			{ to: "/tokens", label: "tokens" },
 			{ to: "/audit", label: "audit" },
 			{ to: "/mail", label: "mail" },
 		],

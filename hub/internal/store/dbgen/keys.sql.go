@@ -137,8 +137,8 @@ func (q *Queries) KeyByID(ctx context.Context, arg KeyByIDParams) (Key, error) {
 }
 
 const keyWithTenantByHash = `-- name: KeyWithTenantByHash :one
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name, t.external_ref
-from hub.keys k join hub.tenants t on t.id = k.tenant_id
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name, t.external_ref, p.validation
+from hub.keys k join hub.tenants t on t.id = k.tenant_id join hub.products p on p.name = t.product
 where k.hash = $1 and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
 `
@@ -148,8 +148,10 @@ type KeyWithTenantByHashRow struct {
 	Product     string
 	TenantName  string
 	ExternalRef *string
+	Validation  string
 }
 
+// With how events of the product are checked.
 func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.Time) (KeyWithTenantByHashRow, error) {
 	row := q.db.QueryRow(ctx, keyWithTenantByHash, hash, at)
 	var i KeyWithTenantByHashRow
@@ -174,13 +176,14 @@ func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.
 		&i.Product,
 		&i.TenantName,
 		&i.ExternalRef,
+		&i.Validation,
 	)
 	return i, err
 }
 
 const keysWithTenantByHash = `-- name: KeysWithTenantByHash :many
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name, t.external_ref
-from hub.keys k join hub.tenants t on t.id = k.tenant_id
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name, t.external_ref, p.validation
+from hub.keys k join hub.tenants t on t.id = k.tenant_id join hub.products p on p.name = t.product
 where k.hash = any($1::bytea[]) and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
 `
@@ -190,6 +193,7 @@ type KeysWithTenantByHashRow struct {
 	Product     string
 	TenantName  string
 	ExternalRef *string
+	Validation  string
 }
 
 func (q *Queries) KeysWithTenantByHash(ctx context.Context, hashes [][]byte, at time.Time) ([]KeysWithTenantByHashRow, error) {
@@ -222,6 +226,7 @@ func (q *Queries) KeysWithTenantByHash(ctx context.Context, hashes [][]byte, at 
 			&i.Product,
 			&i.TenantName,
 			&i.ExternalRef,
+			&i.Validation,
 		); err != nil {
 			return nil, err
 		}

@@ -39,6 +39,18 @@ type Endpoint struct {
 	ClientKey                 []byte
 }
 
+type EventType struct {
+	ID          uuid.UUID
+	Product     string
+	Name        string
+	Description string
+	Schema      *string
+	Example     *string
+	Deprecated  bool
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
 type HubFilterError struct {
 	EndpointID uuid.UUID
 	Count      int64
@@ -142,11 +154,12 @@ type Operator struct {
 }
 
 type Product struct {
-	Name      string
-	Prefix    string
-	Title     string
-	Hosted    bool
-	CreatedAt time.Time
+	Name       string
+	Prefix     string
+	Title      string
+	Hosted     bool
+	CreatedAt  time.Time
+	Validation string
 }
 
 type RefreshToken struct {
@@ -169,4 +182,16 @@ type Tenant struct {
 	LimitDeliveriesPerRequest *int32
 	LimitInFlight             *int32
 	LimitQueue                *int32
+}
+
+type Token struct {
+	ID         uuid.UUID
+	Name       string
+	Role       string
+	Hash       []byte
+	Last4      string
+	CreatedBy  string
+	CreatedAt  time.Time
+	ExpiresAt  *time.Time
+	LastUsedAt *time.Time
 }

@@ -31,14 +31,15 @@ func (q *Queries) CountProductUses(ctx context.Context, name string) (CountProdu
 }
 
 const createProduct = `-- name: CreateProduct :one
-insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, $4) returning name, prefix, title, hosted, created_at
+insert into hub.products (name, prefix, title, hosted, validation) values ($1, $2, $3, $4, $5) returning name, prefix, title, hosted, created_at, validation
 `
 
 type CreateProductParams struct {
-	Name   string
-	Prefix string
-	Title  string
-	Hosted bool
+	Name       string
+	Prefix     string
+	Title      string
+	Hosted     bool
+	Validation string
 }
 
 func (q *Queries) CreateProduct(ctx context.Context, arg CreateProductParams) (Product, error) {
@@ -47,6 +48,7 @@ func (q *Queries) CreateProduct(ctx context.Context, arg CreateProductParams) (P
 		arg.Prefix,
 		arg.Title,
 		arg.Hosted,
+		arg.Validation,
 	)
 	var i Product
 	err := row.Scan(
@@ -55,6 +57,7 @@ func (q *Queries) CreateProduct(ctx context.Context, arg CreateProductParams) (P
 		&i.Title,
 		&i.Hosted,
 		&i.CreatedAt,
+		&i.Validation,
 	)
 	return i, err
 }
@@ -134,7 +137,7 @@ func (q *Queries) DeleteTenantKeys(ctx context.Context, at time.Time, tenantID u
 }
 
 const externalProductsNamed = `-- name: ExternalProductsNamed :many
-select name, prefix, title, hosted, created_at from hub.products
+select name, prefix, title, hosted, created_at, validation from hub.products
 where not hosted and (name = any($1::text[]) or prefix = any($2::text[])) order by name
 `
 
@@ -153,6 +156,7 @@ func (q *Queries) ExternalProductsNamed(ctx context.Context, names []string, pre
 			&i.Title,
 			&i.Hosted,
 			&i.CreatedAt,
+			&i.Validation,
 		); err != nil {
 			return nil, err
 		}
@@ -165,7 +169,7 @@ func (q *Queries) ExternalProductsNamed(ctx context.Context, names []string, pre
 }
 
 const listProducts = `-- name: ListProducts :many
-select name, prefix, title, hosted, created_at from hub.products where name > $1 order by name limit $2
+select name, prefix, title, hosted, created_at, validation from hub.products where name > $1 order by name limit $2
 `
 
 func (q *Queries) ListProducts(ctx context.Context, after string, rowLimit int32) ([]Product, error) {
@@ -183,6 +187,7 @@ func (q *Queries) ListProducts(ctx context.Context, after string, rowLimit int32
 			&i.Title,
 			&i.Hosted,
 			&i.CreatedAt,
+			&i.Validation,
 		); err != nil {
 			return nil, err
 		}
@@ -289,7 +294,7 @@ func (q *Queries) MarkTenantEndpointsDeleted(ctx context.Context, tenantID uuid.
 }
 
 const productByName = `-- name: ProductByName :one
-select name, prefix, title, hosted, created_at from hub.products where name = $1
+select name, prefix, title, hosted, created_at, validation from hub.products where name = $1
 `
 
 func (q *Queries) ProductByName(ctx context.Context, name string) (Product, error) {
@@ -301,12 +306,13 @@ func (q *Queries) ProductByName(ctx context.Context, name string) (Product, erro
 		&i.Title,
 		&i.Hosted,
 		&i.CreatedAt,
+		&i.Validation,
 	)
 	return i, err
 }
 
 const productForUpdate = `-- name: ProductForUpdate :one
-select name, prefix, title, hosted, created_at from hub.products where name = $1 for update
+select name, prefix, title, hosted, created_at, validation from hub.products where name = $1 for update
 `
 
 func (q *Queries) ProductForUpdate(ctx context.Context, name string) (Product, error) {
@@ -318,6 +324,7 @@ func (q *Queries) ProductForUpdate(ctx context.Context, name string) (Product, e
 		&i.Title,
 		&i.Hosted,
 		&i.CreatedAt,
+		&i.Validation,
 	)
 	return i, err
 }
@@ -355,7 +362,7 @@ const renameProduct = `-- name: RenameProduct :one
 with moved as (
     update hub.tenants t set product = $1 where t.product = $3 and $1::text <> $3
 )
-update hub.products p set name = $1, prefix = $2 where p.name = $3 returning name, prefix, title, hosted, created_at
+update hub.products p set name = $1, prefix = $2 where p.name = $3 returning name, prefix, title, hosted, created_at, validation
 `
 
 type RenameProductParams struct {
@@ -374,6 +381,7 @@ func (q *Queries) RenameProduct(ctx context.Context, arg RenameProductParams) (P
 		&i.Title,
 		&i.Hosted,
 		&i.CreatedAt,
+		&i.Validation,
 	)
 	return i, err
 }

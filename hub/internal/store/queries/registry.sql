@@ -1,5 +1,5 @@
 -- name: CreateProduct :one
-insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, $4) returning *;
+insert into hub.products (name, prefix, title, hosted, validation) values ($1, $2, $3, $4, $5) returning *;
 
 -- name: ProductByName :one
 select * from hub.products where name = $1;

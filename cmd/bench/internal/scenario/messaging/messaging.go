@@ -1,5 +1,5 @@
 // Package messaging has the scenarios of the messaging platform: received messages, the list
-// of tickets, and the send API. All use the simulated network.
+// of tickets, the send API, and a campaign. All use the simulated network.
 package messaging
 
 import (
@@ -36,6 +36,7 @@ type company struct {
 	id         int64
 	connection int64
 	user, key  string // tokens
+	hubPID     int
 }
 
 // measure runs a scenario in a hub with a company, and adds the load of other processes to
@@ -47,7 +48,7 @@ func measure(ctx context.Context, run *stage.Run, work func(c *company, result *
 		return nil, err
 	}
 	defer st.Close()
-	c := &company{base: gateway.API.BaseURL + "/messaging", client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: senderCount}}}
+	c := &company{base: gateway.API.BaseURL + "/messaging", client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: senderCount}}, hubPID: st.Process.PID()}
 	if c.db, err = pgx.Connect(ctx, st.Cluster.DatabaseURL); err != nil {
 		return nil, fmt.Errorf("connecting to the hub's database: %w", err)
 	}

@@ -3070,7 +3070,7 @@ export interface components {
              * @description Kind of whoever acted
              * @enum {string}
              */
-            type: "operator" | "key" | "tenant_user" | "system" | "anonymous";
+            type: "operator" | "token" | "key" | "tenant_user" | "system" | "anonymous";
         };
         HubConnected: {
             /** @description How the key ends that the other product uses here */

@@ -17,4 +17,4 @@ export const auditSearch = (search: Record<string, unknown>): AuditSearch => ({
 });
 
 /** Actions that people look for, as the list offers them. */
-export const actions = ["keys.create", "keys.rotate", "keys.revoke", "endpoints.update", "endpoints.rotate-secret", "endpoints.delete", "integrations.connect", "integrations.revoke", "integrations.rotate-secret", "replays.create", "replays.cancel", "operators.create", "operators.update", "operators.delete", "session.create"] as const;
+export const actions = ["keys.create", "keys.rotate", "keys.revoke", "endpoints.update", "endpoints.rotate-secret", "endpoints.delete", "integrations.connect", "integrations.revoke", "integrations.rotate-secret", "replays.create", "replays.cancel", "operators.create", "operators.update", "operators.delete", "tokens.create", "tokens.delete", "session.create"] as const;

@@ -1,0 +1,65 @@
+package events
+
+import (
+	"slices"
+	"time"
+)
+
+// Described is an event type with an example of its data.
+type Described struct {
+	Description string
+	Example     Data
+}
+
+// Describe returns what an event type of this package is; ok is false for others.
+func Describe(eventType string) (described Described, ok bool) {
+	for _, described := range slices.Concat(schedulingCatalog(), clinicCatalog(), messagingCatalog()) {
+		if described.Example.EventType() == eventType {
+			return described, true
+		}
+	}
+	return Described{}, false
+}
+
+const (
+	examplePhone       = "+5511987654321"
+	examplePatient     = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11"
+	exampleAppointment = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b22"
+)
+
+func schedulingCatalog() []Described {
+	return []Described{
+		{"There is a new appointment.", AppointmentCreated{
+			AppointmentID: exampleAppointment, ClientPhone: examplePhone, Datetime: "2026-03-02T12:00:00Z", EndAt: "2026-03-02T12:30:00Z",
+			Professional: "Ana Lima", Service: "Consultation", Source: "web", Status: "scheduled",
+		}},
+		{"An appointment was cancelled.", AppointmentCancelled{AppointmentID: exampleAppointment, Reason: "The client is ill."}},
+		{"The client was reminded of an appointment.", AppointmentReminded{AppointmentID: exampleAppointment, ClientPhone: examplePhone}},
+		{"The client did not come.", AppointmentNoShow{AppointmentID: exampleAppointment, ClientPhone: examplePhone}},
+	}
+}
+
+func clinicCatalog() []Described {
+	phone, email, cpf, method, appointment := examplePhone, "caio@example.com", "***.***.***-09", "pix", exampleAppointment
+	return []Described{
+		{"There is a new patient.", PatientCreated{PatientID: examplePatient, Phone: &phone, Name: "Caio Souza", Email: &email, CPF: &cpf}},
+		{"Fields of a patient changed. The values are not part of the event.", PatientUpdated{PatientID: examplePatient, ChangedFields: []string{"phone"}, Phone: &phone}},
+		{"A person asks to be erased. Every receiver erases them.", PatientDeleted{
+			PatientID: examplePatient, Name: "Caio Souza", Phone: &phone, Phones: []string{}, Email: &email, DeletionRequestID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b33",
+			RequestedAt: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
+		}},
+		{"There is a new medical record that may be shown outside.", RecordCreated{PatientID: examplePatient, RecordType: "visit", Summary: "First visit"}},
+		{"A patient paid.", PaymentReceived{PatientID: examplePatient, Amount: Decimal("150.00"), Description: "Consultation", Method: &method, AppointmentID: &appointment}},
+		{"A payment was not made by its due date.", PaymentOverdue{PatientID: examplePatient, Amount: Decimal("150.00"), DueDate: "2026-03-02"}},
+	}
+}
+
+func messagingCatalog() []Described {
+	return []Described{
+		{"A contact sent a chat message.", MessageReceived{Phone: examplePhone, Name: "Caio Souza", Body: "Good morning", TicketID: "7"}},
+		{"A chat message was sent to a contact.", MessageSent{Phone: examplePhone, Body: "Good morning", TicketID: "7"}},
+		{"A contact has a new ticket.", TicketCreated{Phone: examplePhone, Name: "Caio Souza", TicketID: "7", Queue: "Sales"}},
+		{"A ticket was closed.", TicketClosed{TicketID: "7", Resolution: "Solved"}},
+		{"There is a new contact.", ContactCreated{Phone: examplePhone, Name: "Caio Souza", Email: "caio@example.com"}},
+	}
+}
