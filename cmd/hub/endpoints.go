@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 	var in client.EndpointInput
 	var tenant, product, key, rate string
 	var disabled bool
+	var receiver receiverFlags
 	cmd := &cobra.Command{
 		Use:   "create URL --tenant TENANT",
 		Short: "Subscribe an address; its secret is shown this once",
@@ -55,6 +57,9 @@ func newEndpointsCreate(a *app) *cobra.Command {
 				return err
 			}
 			if in.Secret, err = a.secret(in.Secret); err != nil {
+				return err
+			}
+			if in.ReceiverSettings, err = receiver.read(a, cmd); err != nil {
 				return err
 			}
 			if in.RatePerMinute, err = parseRate(rate); err != nil {
@@ -81,6 +86,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 	flags.BoolVar(&disabled, "disabled", false, "make it, but send nothing yet")
 	flags.BoolVar(&in.Ordered, "ordered", false, "send the events of one ordering key one at a time, in their order")
 	flags.StringVar(&in.Filter, "filter", "", filterUsage)
+	receiver.addTo(cmd, "")
 	keyFlag(cmd, &key)
 	acceptTypes(cmd)
 	complete(cmd, "environment", "live", "test")
@@ -189,9 +195,22 @@ func (a *app) endpointShown(reply client.Reply[client.Endpoint]) error {
 	if failed := e.FilterErrors; failed != nil {
 		filterErrors = fmt.Sprintf("%d, last %s: %s", failed.Count, clock(failed.LastAt), failed.LastError)
 	}
+	certificate := ""
+	if c := e.ClientCertificate; c != nil {
+		certificate = c.Subject + ", until " + clock(c.ExpiresAt)
+	}
 	return a.created(reply.Raw, e.ID, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","),
-		"filter", e.Filter, "filter errors", filterErrors, "status", status, "rate", rate, "order", order, "description", e.Description, "environment", e.Environment,
+		"filter", e.Filter, "filter errors", filterErrors, "headers", headersText(e.Headers), "client certificate", certificate, "status", status, "rate", rate, "order", order, "description", e.Description, "environment", e.Environment,
 		"tenant", e.TenantID, "created", clock(e.CreatedAt))
+}
+
+// headersText returns headers on one line.
+func headersText(headers map[string]string) string {
+	lines := make([]string, 0, len(headers))
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		lines = append(lines, name+": "+headers[name])
+	}
+	return strings.Join(lines, ", ")
 }
 
 func newEndpointsShow(a *app) *cobra.Command {
@@ -222,6 +241,7 @@ var endpointSettings = []string{"endpoint-url", "events", "description", "enable
 func newEndpointsUpdate(a *app) *cobra.Command {
 	var key, rate, filter string
 	var ordered bool
+	var receiver receiverFlags
 	var to client.EndpointUpdate
 	cmd := &cobra.Command{
 		Use:   "update ID",
@@ -230,11 +250,14 @@ func newEndpointsUpdate(a *app) *cobra.Command {
   hub endpoints update 0198… --endpoint-url https://example.com/hooks`,
 		Args: exactly("the endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.ContainsFunc(endpointSettings, cmd.Flags().Changed) {
-				return usagef("nothing to change: give --%s (--url is the address of the hub)", strings.Join(endpointSettings, ", --"))
+			if !slices.ContainsFunc(slices.Concat(endpointSettings, receiverSettings), cmd.Flags().Changed) {
+				return usagef("nothing to change: give --%s (--url is the address of the hub)", strings.Join(slices.Concat(endpointSettings, receiverSettings), ", --"))
 			}
 			limit, err := parseRate(rate)
 			if err != nil {
+				return err
+			}
+			if to.ReceiverSettings, err = receiver.read(a, cmd); err != nil {
 				return err
 			}
 			c, _, err := a.operatorOrKey(key, false)
@@ -277,6 +300,7 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 	flags.BoolVar(&ordered, "ordered", false, "whether it gets the events of one ordering key one at a time, in their order")
 	flags.StringVar(&filter, "filter", "", filterUsage+"; '' removes it")
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
+	receiver.addTo(cmd, "; replaces those there are, '' removes")
 	keyFlag(cmd, &key)
 	acceptTypes(cmd)
 	return cmd

@@ -63,6 +63,14 @@ async function acts(browser) {
 	await look(page, "endpoint-match");
 	await page.getByRole("button", { name: "Change settings" }).click();
 	await dialog(page).getByLabel("Filter").fill("");
+	await dialog(page).getByText("What the receiver asks for").click();
+	await dialog(page).getByLabel("Own request headers").fill("Authorization: Bearer a-token-of-the-receiver");
+	await look(page, "endpoint-receiver");
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await shows(page, "Authorization: ***iver", "dl");
+	await page.getByRole("button", { name: "Change settings" }).click();
+	await dialog(page).getByText("What the receiver asks for").click();
+	await dialog(page).getByLabel("Remove the request headers").check();
 	await dialog(page).getByRole("button", { name: "Change settings" }).click();
 	await dialog(page).waitFor({ state: "detached" });
 	// Rotation, with X-Webhook-Signature changing at the end.

@@ -54,7 +54,7 @@ var docs = rest.Docs{
 		"endpoints.list":             {Text: "Keys see those of their tenant and environment."},
 		"endpoints.create":           {Text: "The endpoint gets events from now on, signed with the secret in this answer. Its address has to be a public one, unless the settings allow others.", Errors: []string{"404 tenant_not_found, environment_not_found", "422 url_not_allowed, endpoint_limit"}},
 		"endpoints.get":              {Text: "One endpoint, without its secret."},
-		"endpoints.update":           {Text: "Everything that is not sent goes back to its default, but for ordered and filter, which stay. An endpoint that is enabled again gets what was parked.", Errors: []string{"422 url_not_allowed"}},
+		"endpoints.update":           {Text: "Everything that is not sent goes back to its default, but for ordered, filter, headers and client_certificate, which stay. An endpoint that is enabled again gets what was parked.", Errors: []string{"422 url_not_allowed"}},
 		"endpoints.delete":           {Text: "What waits for it is not sent. The log stays."},
 		"endpoints.rotate-secret":    {Text: "Signatures are made with both secrets until the overlap ends.", Errors: []string{"429 rotated_too_often"}},
 		"endpoints.recover":          {Text: "For an endpoint that was away for long or that subscribed late: a job sends what was published meanwhile. With dry_run it only counts.", Errors: []string{"409 endpoint_disabled", "422 range_too_large"}},

@@ -15,20 +15,22 @@ import (
 
 // Endpoint is a plain webhook subscription.
 type Endpoint struct {
-	ID             uuid.UUID       `json:"id" format:"uuid" doc:"UUID that names it in paths"`
-	TenantID       uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
-	Environment    hub.Environment `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
-	URL            string          `json:"url" doc:"Where events are posted to" example:"https://example.com/webhooks"`
-	EventTypes     []string        `json:"event_types" nullable:"false" doc:"What it gets; a * stands for any rest" example:"[\"appointment.*\"]"`
-	Description    string          `json:"description" doc:"Note of what it is for; may be empty"`
-	Enabled        bool            `json:"enabled" doc:"Whether events are sent to it"`
-	DisabledReason *string         `json:"disabled_reason" doc:"Why the hub disabled it, e.g. gone after a 410"`
-	DisabledAt     *time.Time      `json:"disabled_at" doc:"Since when it is disabled: its events are parked, and sent once it is enabled; null while it is enabled"`
-	AbandonedAt    *time.Time      `json:"abandoned_at" doc:"When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled"`
-	RatePerMinute  *int32          `json:"rate_per_minute" doc:"null: as fast as it takes them"`
-	Ordered        bool            `json:"ordered" doc:"Whether it gets the events of one ordering key one at a time, in the order in which they were accepted"`
-	Filter         *string         `json:"filter" doc:"CEL expression over the event: it gets the events for which this is true; null: all of its event types"`
-	FilterErrors   *FilterErrors   `json:"filter_errors" doc:"Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set"`
+	ID                uuid.UUID          `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	TenantID          uuid.UUID          `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	Environment       hub.Environment    `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
+	URL               string             `json:"url" doc:"Where events are posted to" example:"https://example.com/webhooks"`
+	EventTypes        []string           `json:"event_types" nullable:"false" doc:"What it gets; a * stands for any rest" example:"[\"appointment.*\"]"`
+	Description       string             `json:"description" doc:"Note of what it is for; may be empty"`
+	Enabled           bool               `json:"enabled" doc:"Whether events are sent to it"`
+	DisabledReason    *string            `json:"disabled_reason" doc:"Why the hub disabled it, e.g. gone after a 410"`
+	DisabledAt        *time.Time         `json:"disabled_at" doc:"Since when it is disabled: its events are parked, and sent once it is enabled; null while it is enabled"`
+	AbandonedAt       *time.Time         `json:"abandoned_at" doc:"When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled"`
+	RatePerMinute     *int32             `json:"rate_per_minute" doc:"null: as fast as it takes them"`
+	Ordered           bool               `json:"ordered" doc:"Whether it gets the events of one ordering key one at a time, in the order in which they were accepted"`
+	Filter            *string            `json:"filter" doc:"CEL expression over the event: it gets the events for which this is true; null: all of its event types"`
+	FilterErrors      *FilterErrors      `json:"filter_errors" doc:"Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set"`
+	Headers           map[string]string  `json:"headers" nullable:"false" doc:"Headers that are sent with each attempt. Of a value at most the last four characters are shown" example:"{\"Authorization\":\"***x7Qz\"}"`
+	ClientCertificate *ClientCertificate `json:"client_certificate" doc:"Certificate that the hub shows this receiver (mTLS); null: none"`
 	Signatures
 	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
 	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed"`
@@ -41,6 +43,18 @@ type FilterErrors struct {
 	LastAt    time.Time `json:"last_at" doc:"When it happened last"`
 }
 
+// ClientCertificate is what is shown of a client certificate.
+type ClientCertificate struct {
+	Subject   string    `json:"subject" doc:"Whom it names" example:"CN=hub.example.com,O=Example"`
+	ExpiresAt time.Time `json:"expires_at" doc:"When it ends; the receiver refuses it from then on"`
+}
+
+// ClientCertificateInput is a client certificate with its key.
+type ClientCertificateInput struct {
+	Certificate string `json:"certificate,omitempty" maxLength:"65536" doc:"PEM: the certificate, then those that lead to its authority"`
+	Key         string `json:"key,omitempty" maxLength:"16384" doc:"PEM, not encrypted: the private key, RSA, ECDSA or Ed25519. It is stored encrypted and never shown"`
+}
+
 // EndpointSettings is the part of an endpoint that its owner sets.
 type EndpointSettings struct {
 	URL           string   `json:"url" minLength:"1" maxLength:"2048" example:"https://example.com/webhooks" doc:"http or https; private networks are refused unless this hub allows them"`
@@ -51,6 +65,9 @@ type EndpointSettings struct {
 	Ordered       *bool    `json:"ordered,omitempty" doc:"True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one"`
 	// Filter is checked by package filter.
 	Filter rest.Nullable[string] `json:"filter,omitempty" maxLength:"2048" example:"event.data.total > 100" doc:"CEL expression (cel.dev) over event with id, type, product, timestamp, correlation_id and data: events for which it is not true are not sent. At most 2048 bytes. Null or empty: none; absent: none for a new endpoint, and as it is for a changed one"`
+	// Headers and ClientCertificate are checked by package registry.
+	Headers           rest.Nullable[map[string]string]      `json:"headers,omitempty" example:"{\"Authorization\":\"Bearer x7Qz\"}" doc:"Headers to send with each attempt, name to value: at most 10, of 1 to 4096 printable ASCII characters. Not the hub's own, not Host, Content-*, Proxy-* and those of the connection. Stored encrypted. Absent: as they are; null or {}: none; a value as it is shown, masked, is refused"`
+	ClientCertificate rest.Nullable[ClientCertificateInput] `json:"client_certificate,omitempty" doc:"Client certificate for mTLS with this receiver; the address must be https. Absent: as it is; null or {}: none"`
 }
 
 // EndpointDraft describes a new endpoint.
@@ -206,6 +223,16 @@ func stateOf(settings EndpointSettings) registry.EndpointState {
 	if settings.Filter.Set {
 		state.Filter = &settings.Filter.Value // "" for null
 	}
+	if settings.Headers.Set {
+		state.Headers = settings.Headers.Value
+		if state.Headers == nil {
+			state.Headers = map[string]string{}
+		}
+	}
+	if settings.ClientCertificate.Set {
+		given := settings.ClientCertificate.Value
+		state.Certificate = &registry.Certificate{Chain: given.Certificate, Key: given.Key}
+	}
 	return state
 }
 
@@ -214,9 +241,14 @@ func endpointOf(e registry.Endpoint) Endpoint {
 	if e.FilterErrors != nil {
 		filterErrors = &FilterErrors{Count: e.FilterErrors.Count, LastError: e.FilterErrors.Last, LastAt: e.FilterErrors.LastAt}
 	}
+	var certificate *ClientCertificate
+	if e.Certificate != nil {
+		certificate = &ClientCertificate{Subject: e.Certificate.Subject, ExpiresAt: e.Certificate.ExpiresAt}
+	}
 	return Endpoint{
 		ID: e.ID, TenantID: e.TenantID, Environment: e.Environment, URL: e.URL, EventTypes: e.EventTypes, Description: e.Description,
-		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, Ordered: e.Ordered, Filter: e.Filter, FilterErrors: filterErrors, Signatures: signaturesOf(e.Signing),
-		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, Ordered: e.Ordered, Filter: e.Filter, FilterErrors: filterErrors, Headers: e.Headers, ClientCertificate: certificate,
+		Signatures: signaturesOf(e.Signing),
+		CreatedAt:  e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 }

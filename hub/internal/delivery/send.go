@@ -127,7 +127,7 @@ func (d *Dispatcher) send(ctx context.Context, w *worker, delivery LeasedDeliver
 	}
 	a.Signature = w.request.signature
 	response := Response{}
-	destination, err := d.destination(w.request.url)
+	destination, err := d.destination(w.request.url, to)
 	if err == nil {
 		failpoint.Here("during_post")
 		err = d.Client.Post(ctx, destination, w.request.header, w.request.body, &w.response)
@@ -157,6 +157,9 @@ func (w *worker) buildForEndpoint(delivery LeasedDelivery, target *directory.Tar
 	)
 	if standard := standardSignature(target, delivery.Event.ID, now, r.body); standard != "" {
 		r.header = append(r.header, client.Header{Name: hub.HeaderStdSignature, Value: standard})
+	}
+	for _, own := range target.Header {
+		r.header = append(r.header, client.Header{Name: own.Name, Value: own.Value})
 	}
 }
 
@@ -212,8 +215,16 @@ func copyBytes(b []byte) []byte {
 	return append(make([]byte, 0, len(b)), b...)
 }
 
-// destination returns the parsed URL of a receiver, cached by URL.
-func (d *Dispatcher) destination(url string) (*client.Destination, error) {
+// destination returns the parsed URL of a receiver, cached by URL. One with a client
+// certificate is parsed for each attempt: the certificate may be rotated.
+func (d *Dispatcher) destination(url string, to *directory.Target) (*client.Destination, error) {
+	if to.Certificate != nil {
+		destination, err := client.NewDestination(url)
+		if err != nil {
+			return nil, err
+		}
+		return destination.WithCertificate(to.Certificate, to.ID.String()), nil
+	}
 	if parsed, ok := d.destinations.Load(url); ok {
 		return parsed.(*client.Destination), nil
 	}

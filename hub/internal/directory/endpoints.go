@@ -2,7 +2,10 @@ package directory
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +29,8 @@ type Target struct {
 	Filter        *filter.Filter    // of an endpoint: gets the events that match; nil = all
 	Enabled       bool              // takes deliveries now; else they are parked
 	IsGone        bool              // an endpoint that responded 410 and was disabled
+	Header        []Header          // of an endpoint: sent with each attempt, by name
+	Certificate   *tls.Certificate  // of an endpoint: shown to its receiver; nil = none
 	Peer          *integration.Peer // nil for an endpoint
 	Limits        Limits            // of the tenant
 	product       string            // the tenant's
@@ -34,6 +39,12 @@ type Target struct {
 	previous      signingSecret // no signer: none
 	previousUntil time.Time
 	switchAtEnd   bool // the previous secret makes X-Webhook-Signature until previousUntil
+}
+
+// Header is one header of a request.
+type Header struct {
+	Name  string
+	Value string
 }
 
 // signingSecret is one secret of an endpoint.
@@ -132,7 +143,7 @@ func (d *Directory) loadEndpoint(ctx context.Context, id uuid.UUID) (*Target, er
 // loadEndpoints loads endpoints, called e in the part of a query that selects them.
 func (d *Directory) loadEndpoints(ctx context.Context, from string, args ...any) ([]*Target, error) {
 	rows, err := d.pool.Query(ctx, `
-		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.disabled_reason = 'gone', false), coalesce(e.rate_per_minute, 0), e.ordered, coalesce(e.filter, ''),
+		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.disabled_reason = 'gone', false), coalesce(e.rate_per_minute, 0), e.ordered, coalesce(e.filter, ''), e.headers, e.client_certificate, e.client_key,
 		       e.secret, e.standard_signature, e.previous_secret, e.previous_standard_signature, coalesce(e.previous_expires_at, 'epoch'), e.switch_at_end, t.product,
 		       coalesce(t.limit_deliveries_per_request, 0), coalesce(t.limit_in_flight, 0), coalesce(t.limit_queue, 0)
 		from (select e.* from `+from+`) e join hub.tenants t on t.id = e.tenant_id order by e.id`, args...)
@@ -141,21 +152,36 @@ func (d *Directory) loadEndpoints(ctx context.Context, from string, args ...any)
 	}
 	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Target, error) {
 		endpoint := &Target{}
-		var secret, previous []byte
+		var secret, previous, headers, key []byte
+		var chain *string
 		var expression string
-		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.IsGone, &endpoint.RatePerMinute, &endpoint.Ordered, &expression,
+		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.IsGone, &endpoint.RatePerMinute, &endpoint.Ordered, &expression, &headers, &chain, &key,
 			&secret, &endpoint.secret.standard, &previous, &endpoint.previous.standard, &endpoint.previousUntil, &endpoint.switchAtEnd, &endpoint.product,
 			&endpoint.Limits.DeliveriesPerRequest, &endpoint.Limits.InFlight, &endpoint.Limits.Queue)
 		if err != nil {
 			return nil, err
 		}
 		endpoint.Filter = d.filters.Filter(expression)
+		if endpoint.Header, err = d.openHeaders(endpoint.ID, headers); err != nil {
+			return nil, err
+		}
+		if endpoint.Certificate, err = registry.OpenCertificate(d.secrets, endpoint.ID, chain, key); err != nil {
+			return nil, err
+		}
 		return endpoint, d.openSecrets(endpoint, secret, previous)
 	})
 	if err != nil {
 		return nil, store.Wrap("loading endpoints", err)
 	}
 	return endpoints, nil
+}
+
+func (d *Directory) openHeaders(endpoint uuid.UUID, sealed []byte) (header []Header, err error) {
+	headers, err := registry.OpenHeaders(d.secrets, endpoint, sealed)
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		header = append(header, Header{name, headers[name]})
+	}
+	return header, err
 }
 
 func (d *Directory) openSecrets(endpoint *Target, secret, previous []byte) error {

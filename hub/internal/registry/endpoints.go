@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,9 +74,12 @@ type Endpoint struct {
 	Ordered        bool       // gets the events of one ordering key one at a time
 	Filter         *string    // CEL expression over the event; nil = gets all of its types
 	FilterErrors   *FilterErrors
+	Headers        map[string]string // sent with each attempt; values masked
+	Certificate    *CertificateInfo  // that the hub shows the receiver; nil = none
 	Signing        Signing
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	stored         dbgen.Endpoint
 }
 
 // EndpointState is the part of an endpoint that its owner sets.
@@ -87,6 +92,10 @@ type EndpointState struct {
 	Ordered       *bool  // nil = as it is; false for a new endpoint
 	// Filter is a CEL expression over the event, see package filter; nil = as it is, "" = none.
 	Filter *string
+	// Headers are sent with each attempt; nil = as they are, an empty map = none.
+	Headers map[string]string
+	// Certificate is shown to the receiver; nil = as it is, the zero value = none.
+	Certificate *Certificate
 }
 
 // FilterErrors counts the events that an endpoint's filter could not be evaluated for, since
@@ -104,11 +113,19 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 	if err := e.check(state); err != nil {
 		return Endpoint{}, "", err
 	}
+	if err := checkScheme(state, false); err != nil {
+		return Endpoint{}, "", err
+	}
 	secret, err := secretOrNew(secret)
 	if err != nil {
 		return Endpoint{}, "", err
 	}
 	id := uuid.Must(uuid.NewV7())
+	headers, err := e.sealHeaders(id, state.Headers)
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	chain, key := e.sealCertificate(id, state.Certificate)
 	var row dbgen.Endpoint
 	err = store.InTx(ctx, e.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
@@ -120,13 +137,15 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 			ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
 			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered != nil && *state.Ordered, Filter: nilIfEmpty(state.Filter),
 			Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
+			Headers: headers, ClientCertificate: chain, ClientKey: key,
 		})
 		return err
 	})
 	if err != nil {
 		return Endpoint{}, "", store.Wrap("storing the endpoint", err)
 	}
-	return endpointOf(row), secret, nil
+	endpoint, err := e.completed(ctx, row)
+	return endpoint, secret, err
 }
 
 // checkEndpointLimit returns a [hub.ErrInvalid] if a tenant has as many endpoints as it may
@@ -159,9 +178,26 @@ func (e *Endpoints) Get(ctx context.Context, scope Scope, id uuid.UUID) (Endpoin
 	if err != nil {
 		return Endpoint{}, store.Wrap("loading the endpoint", err)
 	}
+	return e.completed(ctx, row)
+}
+
+// completed returns a stored endpoint with all that is shown of it.
+func (e *Endpoints) completed(ctx context.Context, row dbgen.Endpoint) (Endpoint, error) {
 	list := []Endpoint{endpointOf(row)}
-	err = e.loadFilterErrors(ctx, list)
+	err := e.complete(ctx, list)
 	return list[0], err
+}
+
+// complete sets what a row alone does not show of endpoints.
+func (e *Endpoints) complete(ctx context.Context, list []Endpoint) error {
+	for i := range list {
+		headers, err := OpenHeaders(e.box, list[i].ID, list[i].stored.Headers)
+		if err != nil {
+			return err
+		}
+		list[i].Headers = maskHeaders(headers)
+	}
+	return e.loadFilterErrors(ctx, list)
 }
 
 // loadFilterErrors sets the FilterErrors of endpoints that have a filter.
@@ -228,7 +264,7 @@ func (e *Endpoints) List(ctx context.Context, wanted EndpointFilter, before *uui
 	for i, row := range rows {
 		list[i] = endpointOf(row.Endpoint)
 	}
-	return list, e.loadFilterErrors(ctx, list)
+	return list, e.complete(ctx, list)
 }
 
 // Update replaces everything but the secret, and returns the names of the settings that this
@@ -248,41 +284,66 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 	if state.Filter == nil {
 		state.Filter = present.Filter
 	}
-	if changed = present.changes(state); len(changed) == 0 {
-		return present, nil, nil
+	if err := checkScheme(state, present.Certificate != nil); err != nil {
+		return Endpoint{}, nil, err
 	}
+	if changed, err = e.changes(present, state); err != nil || len(changed) == 0 {
+		return present, nil, err
+	}
+	headers, err := e.sealHeaders(id, state.Headers)
+	if err != nil {
+		return Endpoint{}, nil, err
+	}
+	chain, key := e.sealCertificate(id, state.Certificate)
 	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
 		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
 		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: *state.Ordered, Filter: nilIfEmpty(state.Filter),
+		SetHeaders: state.Headers != nil, Headers: headers, SetCertificate: state.Certificate != nil, ClientCertificate: chain, ClientKey: key,
 	})
 	if err != nil {
 		return Endpoint{}, nil, store.Wrap("changing the endpoint", err)
 	}
-	list := []Endpoint{endpointOf(row)}
-	err = e.loadFilterErrors(ctx, list)
-	return list[0], changed, err
+	endpoint, err = e.completed(ctx, row)
+	return endpoint, changed, err
 }
 
-// changes returns the names of the settings that an update to a state, whose Ordered is set,
-// would change.
-func (e Endpoint) changes(state EndpointState) (names []string) {
+// changes returns the names of the settings that an update of an endpoint to a state, whose
+// Ordered is set, would change. A client certificate always counts: its key is not compared.
+func (e *Endpoints) changes(present Endpoint, state EndpointState) (names []string, err error) {
+	headers, err := OpenHeaders(e.box, present.ID, present.stored.Headers)
+	if err != nil {
+		return nil, err
+	}
 	for _, setting := range []struct {
 		name    string
 		changes bool
 	}{
-		{"url", e.URL != state.URL},
-		{"event_types", !slices.Equal(e.EventTypes, state.EventTypes)},
-		{"description", e.Description != state.Description},
-		{"enabled", e.Enabled != state.Enabled || state.Enabled && e.DisabledReason != nil},
-		{"rate_per_minute", !equalPointers(e.RatePerMinute, state.RatePerMinute)},
-		{"ordered", e.Ordered != *state.Ordered},
-		{"filter", !equalPointers(e.Filter, nilIfEmpty(state.Filter))},
+		{"url", present.URL != state.URL},
+		{"event_types", !slices.Equal(present.EventTypes, state.EventTypes)},
+		{"description", present.Description != state.Description},
+		{"enabled", present.Enabled != state.Enabled || state.Enabled && present.DisabledReason != nil},
+		{"rate_per_minute", !equalPointers(present.RatePerMinute, state.RatePerMinute)},
+		{"ordered", present.Ordered != *state.Ordered},
+		{"filter", !equalPointers(present.Filter, nilIfEmpty(state.Filter))},
+		{"headers", state.Headers != nil && !maps.Equal(headers, state.Headers)},
+		{"client_certificate", state.Certificate != nil && (present.Certificate != nil || *state.Certificate != Certificate{})},
 	} {
 		if setting.changes {
 			names = append(names, setting.name)
 		}
 	}
-	return names
+	return names, nil
+}
+
+// checkScheme refuses an address without TLS for an endpoint with a client certificate.
+func checkScheme(state EndpointState, hasCertificate bool) error {
+	if state.Certificate != nil {
+		hasCertificate = *state.Certificate != (Certificate{})
+	}
+	if hasCertificate && !strings.HasPrefix(strings.ToLower(state.URL), "https://") {
+		return hub.Invalid("body.url", "must be an https address: the endpoint has a client certificate")
+	}
+	return nil
 }
 
 // nilIfEmpty returns nil for a text that is absent or empty.
@@ -314,6 +375,14 @@ func (e *Endpoints) check(state EndpointState) error {
 			return hub.Invalid("body.filter", err.Error())
 		}
 	}
+	if err := checkHeaders(state.Headers); err != nil {
+		return err
+	}
+	if c := state.Certificate; c != nil && *c != (Certificate{}) {
+		if err := c.check(e.now()); err != nil {
+			return err
+		}
+	}
 	_, err := e.urls.CheckURL("body.url", state.URL)
 	return err
 }
@@ -336,6 +405,7 @@ func endpointOf(row dbgen.Endpoint) Endpoint {
 	return Endpoint{
 		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, URL: row.Url, EventTypes: row.EventTypes,
 		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, DisabledAt: row.DisabledAt, AbandonedAt: row.AbandonedAt, RatePerMinute: row.RatePerMinute, Ordered: row.Ordered, Filter: row.Filter,
+		Certificate: certificateInfoOf(row.ClientCertificate), stored: row,
 		Signing: signingOf(row), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

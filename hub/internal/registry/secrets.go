@@ -67,7 +67,8 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 	if err != nil {
 		return Endpoint{}, "", store.Wrap("rotating the endpoint's secret", err)
 	}
-	return endpointOf(row), secret, nil
+	endpoint, err := e.completed(ctx, row)
+	return endpoint, secret, err
 }
 
 // Secrets loads an endpoint with its secret and, where one was rotated, the previous one.

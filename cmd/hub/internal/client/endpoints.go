@@ -26,10 +26,27 @@ type Endpoint struct {
 		LastError string    `json:"last_error"`
 		LastAt    time.Time `json:"last_at"`
 	} `json:"filter_errors"` // nil = none since the filter was set
+	Headers           map[string]string `json:"headers"` // values are masked
+	ClientCertificate *struct {
+		Subject   string    `json:"subject"`
+		ExpiresAt time.Time `json:"expires_at"`
+	} `json:"client_certificate"` // nil = none
 	Secret    string    `json:"secret"`  // only in answers that make one
 	Notices   []string  `json:"notices"` // about signatures, beside the secret
 	Standard  bool      `json:"standard_signature"`
 	CreatedAt time.Time `json:"created_at"`
+}
+
+// ReceiverSettings is what a receiver asks for.
+type ReceiverSettings struct {
+	Headers           *map[string]string `json:"headers,omitempty"`            // nil = as they are
+	ClientCertificate *Certificate       `json:"client_certificate,omitempty"` // nil = as it is; zero = none
+}
+
+// Certificate is a certificate for mTLS with its key, both PEM.
+type Certificate struct {
+	Certificate string `json:"certificate,omitempty"`
+	Key         string `json:"key,omitempty"`
 }
 
 // EndpointInput makes an endpoint.
@@ -44,6 +61,7 @@ type EndpointInput struct {
 	Enabled       *bool    `json:"enabled,omitempty"`
 	Ordered       bool     `json:"ordered,omitempty"`
 	Filter        string   `json:"filter,omitempty"`
+	ReceiverSettings
 }
 
 // EndpointUpdate replaces what can be changed of an endpoint.
@@ -55,6 +73,7 @@ type EndpointUpdate struct {
 	RatePerMinute *int     `json:"rate_per_minute"`   // nil = not limited
 	Ordered       *bool    `json:"ordered,omitempty"` // nil = as it is
 	Filter        *string  `json:"filter,omitempty"`  // nil = as it is, "" = none
+	ReceiverSettings
 }
 
 const endpointsPath = "/api/v1/endpoints"

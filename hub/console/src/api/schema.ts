@@ -413,7 +413,7 @@ export interface paths {
         get: operations["endpoints.get"];
         /**
          * Replace an endpoint's settings, keeping its secret
-         * @description Everything that is not sent goes back to its default, but for ordered and filter, which stay. An endpoint that is enabled again gets what was parked.
+         * @description Everything that is not sent goes back to its default, but for ordered, filter, headers and client_certificate, which stay. An endpoint that is enabled again gets what was parked.
          *
          *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
          *
@@ -2329,6 +2329,24 @@ export interface components {
              */
             parked: number;
         };
+        ClientCertificate: {
+            /**
+             * Format: date-time
+             * @description When it ends; the receiver refuses it from then on
+             */
+            expires_at: string;
+            /**
+             * @description Whom it names
+             * @example CN=hub.example.com,O=Example
+             */
+            subject: string;
+        };
+        ClientCertificateInput: {
+            /** @description PEM: the certificate, then those that lead to its authority */
+            certificate?: string;
+            /** @description PEM, not encrypted: the private key, RSA, ECDSA or Ed25519. It is stored encrypted and never shown */
+            key?: string;
+        };
         CreatedToken: {
             /**
              * Format: date-time
@@ -2540,6 +2558,8 @@ export interface components {
              * @description When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled
              */
             abandoned_at: string | null;
+            /** @description Certificate that the hub shows this receiver (mTLS); null: none */
+            client_certificate: components["schemas"]["ClientCertificate"] | null;
             /**
              * Format: date-time
              * @description When it was made
@@ -2572,6 +2592,15 @@ export interface components {
             filter: string | null;
             /** @description Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set */
             filter_errors: components["schemas"]["FilterErrors"] | null;
+            /**
+             * @description Headers that are sent with each attempt. Of a value at most the last four characters are shown
+             * @example {
+             *       "Authorization": "***x7Qz"
+             *     }
+             */
+            headers: {
+                [key: string]: string;
+            };
             /**
              * Format: uuid
              * @description UUID that names it in paths
@@ -2613,6 +2642,8 @@ export interface components {
             url: string;
         };
         EndpointDraft: {
+            /** @description Client certificate for mTLS with this receiver; the address must be https. Absent: as it is; null or {}: none */
+            client_certificate?: components["schemas"]["ClientCertificateInput"] | null;
             /** @description Note of what it is for */
             description?: string;
             /** @description Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it */
@@ -2634,6 +2665,15 @@ export interface components {
              * @example event.data.total > 100
              */
             filter?: string | null;
+            /**
+             * @description Headers to send with each attempt, name to value: at most 10, of 1 to 4096 printable ASCII characters. Not the hub's own, not Host, Content-*, Proxy-* and those of the connection. Stored encrypted. Absent: as they are; null or {}: none; a value as it is shown, masked, is refused
+             * @example {
+             *       "Authorization": "Bearer x7Qz"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            } | null;
             /** @description True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one */
             ordered?: boolean;
             /**
@@ -2706,6 +2746,8 @@ export interface components {
             switch: "now" | "end";
         };
         EndpointSettings: {
+            /** @description Client certificate for mTLS with this receiver; the address must be https. Absent: as it is; null or {}: none */
+            client_certificate?: components["schemas"]["ClientCertificateInput"] | null;
             /** @description Note of what it is for */
             description?: string;
             /** @description Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it */
@@ -2722,6 +2764,15 @@ export interface components {
              * @example event.data.total > 100
              */
             filter?: string | null;
+            /**
+             * @description Headers to send with each attempt, name to value: at most 10, of 1 to 4096 printable ASCII characters. Not the hub's own, not Host, Content-*, Proxy-* and those of the connection. Stored encrypted. Absent: as they are; null or {}: none; a value as it is shown, masked, is refused
+             * @example {
+             *       "Authorization": "Bearer x7Qz"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            } | null;
             /** @description True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one */
             ordered?: boolean;
             /**
@@ -2741,6 +2792,8 @@ export interface components {
              * @description When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled
              */
             abandoned_at: string | null;
+            /** @description Certificate that the hub shows this receiver (mTLS); null: none */
+            client_certificate: components["schemas"]["ClientCertificate"] | null;
             /**
              * Format: date-time
              * @description When it was made
@@ -2773,6 +2826,15 @@ export interface components {
             filter: string | null;
             /** @description Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set */
             filter_errors: components["schemas"]["FilterErrors"] | null;
+            /**
+             * @description Headers that are sent with each attempt. Of a value at most the last four characters are shown
+             * @example {
+             *       "Authorization": "***x7Qz"
+             *     }
+             */
+            headers: {
+                [key: string]: string;
+            };
             /**
              * Format: uuid
              * @description UUID that names it in paths

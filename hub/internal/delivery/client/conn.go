@@ -50,6 +50,10 @@ func (c *Client) dial(ctx context.Context, t *Destination, deadline time.Time, p
 	}
 	config := c.tls.Clone()
 	config.ServerName = t.host
+	if t.certificate != nil {
+		config.Certificates = []tls.Certificate{*t.certificate}
+		config.ClientSessionCache = nil // a resumed session would speak for whoever began it
+	}
 	session := tls.Client(cn.socket, config)
 	start := time.Now()
 	err = session.HandshakeContext(dialCtx)

@@ -1,6 +1,9 @@
 package client
 
 import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/netip"
@@ -17,6 +20,8 @@ type Destination struct {
 	addr  string // host:port to dial
 	key   string // scheme and address: connections with the same key are interchangeable
 	start []byte // request line and Host header, CRLF at the end
+	// certificate is shown to the peer, if it asks for one; nil = none.
+	certificate *tls.Certificate
 }
 
 // NewDestination parses an absolute http or https URL. The fragment is dropped;
@@ -65,6 +70,20 @@ func NewDestination(rawURL string) (*Destination, error) {
 	t.start = append(t.start, hostHeader...)
 	t.start = append(t.start, "\r\n"...)
 	return t, nil
+}
+
+// WithCertificate returns the destination with a client certificate. Its connections serve this
+// certificate and owner alone.
+func (t *Destination) WithCertificate(certificate *tls.Certificate, owner string) *Destination {
+	own := *t
+	hash := sha256.New()
+	hash.Write([]byte(owner))
+	for _, der := range certificate.Certificate {
+		hash.Write(der)
+	}
+	own.certificate = certificate
+	own.key = t.key + " " + hex.EncodeToString(hash.Sum(nil))
+	return &own
 }
 
 func invalidURL(why string) error {

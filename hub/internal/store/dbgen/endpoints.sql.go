@@ -25,8 +25,8 @@ func (q *Queries) CountEndpoints(ctx context.Context, tenantID uuid.UUID) (int64
 }
 
 const createEndpoint = `-- name: CreateEndpoint :one
-insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter
+insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature, headers, client_certificate, client_key)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key
 `
 
 type CreateEndpointParams struct {
@@ -42,6 +42,9 @@ type CreateEndpointParams struct {
 	Filter            *string
 	Secret            []byte
 	StandardSignature bool
+	Headers           []byte
+	ClientCertificate *string
+	ClientKey         []byte
 }
 
 func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) (Endpoint, error) {
@@ -58,6 +61,9 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		arg.Filter,
 		arg.Secret,
 		arg.StandardSignature,
+		arg.Headers,
+		arg.ClientCertificate,
+		arg.ClientKey,
 	)
 	var i Endpoint
 	err := row.Scan(
@@ -83,6 +89,9 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		&i.SwitchAtEnd,
 		&i.Ordered,
 		&i.Filter,
+		&i.Headers,
+		&i.ClientCertificate,
+		&i.ClientKey,
 	)
 	return i, err
 }
@@ -109,7 +118,7 @@ func (q *Queries) DeleteEndpoint(ctx context.Context, arg DeleteEndpointParams) 
 }
 
 const endpointByID = `-- name: EndpointByID :one
-select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter from hub.endpoints
+select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key from hub.endpoints
 where id = $1 and deleted_at is null
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -148,6 +157,9 @@ func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (End
 		&i.SwitchAtEnd,
 		&i.Ordered,
 		&i.Filter,
+		&i.Headers,
+		&i.ClientCertificate,
+		&i.ClientKey,
 	)
 	return i, err
 }
@@ -202,7 +214,7 @@ func (q *Queries) FilterErrorsOf(ctx context.Context, endpointIds []uuid.UUID) (
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, e.ordered, e.filter, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, e.ordered, e.filter, e.headers, e.client_certificate, e.client_key, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 where e.deleted_at is null
   and ($1::uuid is null or e.tenant_id = $1)
   and ($2::text is null or t.product = $2)
@@ -265,6 +277,9 @@ func (q *Queries) ListEndpoints(ctx context.Context, arg ListEndpointsParams) ([
 			&i.Endpoint.SwitchAtEnd,
 			&i.Endpoint.Ordered,
 			&i.Endpoint.Filter,
+			&i.Endpoint.Headers,
+			&i.Endpoint.ClientCertificate,
+			&i.Endpoint.ClientKey,
 			&i.Product,
 		); err != nil {
 			return nil, err
@@ -286,7 +301,7 @@ set previous_secret = case when $1::timestamptz is null then null else secret en
 where id = $5 and deleted_at is null
   and ($6::uuid is null or tenant_id = $6)
   and ($7::text is null or environment = $7::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key
 `
 
 type RotateEndpointSecretParams struct {
@@ -333,6 +348,9 @@ func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSe
 		&i.SwitchAtEnd,
 		&i.Ordered,
 		&i.Filter,
+		&i.Headers,
+		&i.ClientCertificate,
+		&i.ClientKey,
 	)
 	return i, err
 }
@@ -341,24 +359,32 @@ const updateEndpoint = `-- name: UpdateEndpoint :one
 update hub.endpoints
 set url = $1, event_types = $2, description = $3,
     enabled = $4, rate_per_minute = $5, ordered = $6, filter = $7,
+    headers = case when $8::boolean then $9::bytea else headers end,
+    client_certificate = case when $10::boolean then $11::text else client_certificate end,
+    client_key = case when $10::boolean then $12::bytea else client_key end,
     disabled_reason = case when $4 then null else disabled_reason end, updated_at = now()
-where id = $8 and deleted_at is null
-  and ($9::uuid is null or tenant_id = $9)
-  and ($10::text is null or environment = $10::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter
+where id = $13 and deleted_at is null
+  and ($14::uuid is null or tenant_id = $14)
+  and ($15::text is null or environment = $15::text)
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key
 `
 
 type UpdateEndpointParams struct {
-	Url           string
-	EventTypes    []string
-	Description   string
-	Enabled       bool
-	RatePerMinute *int32
-	Ordered       bool
-	Filter        *string
-	ID            uuid.UUID
-	TenantID      *uuid.UUID
-	Environment   *string
+	Url               string
+	EventTypes        []string
+	Description       string
+	Enabled           bool
+	RatePerMinute     *int32
+	Ordered           bool
+	Filter            *string
+	SetHeaders        bool
+	Headers           []byte
+	SetCertificate    bool
+	ClientCertificate *string
+	ClientKey         []byte
+	ID                uuid.UUID
+	TenantID          *uuid.UUID
+	Environment       *string
 }
 
 func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) (Endpoint, error) {
@@ -370,6 +396,11 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		arg.RatePerMinute,
 		arg.Ordered,
 		arg.Filter,
+		arg.SetHeaders,
+		arg.Headers,
+		arg.SetCertificate,
+		arg.ClientCertificate,
+		arg.ClientKey,
 		arg.ID,
 		arg.TenantID,
 		arg.Environment,
@@ -398,6 +429,9 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		&i.SwitchAtEnd,
 		&i.Ordered,
 		&i.Filter,
+		&i.Headers,
+		&i.ClientCertificate,
+		&i.ClientKey,
 	)
 	return i, err
 }

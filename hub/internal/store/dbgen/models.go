@@ -34,6 +34,9 @@ type Endpoint struct {
 	SwitchAtEnd               bool
 	Ordered                   bool
 	Filter                    *string
+	Headers                   []byte
+	ClientCertificate         *string
+	ClientKey                 []byte
 }
 
 type EventType struct {

@@ -2,8 +2,8 @@
 select count(*) from hub.endpoints where tenant_id = $1 and deleted_at is null;
 
 -- name: CreateEndpoint :one
-insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning *;
+insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature, headers, client_certificate, client_key)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning *;
 
 -- name: EndpointByID :one
 -- Not found also when it belongs to another tenant or environment than the caller's.
@@ -35,6 +35,9 @@ order by e.id desc limit sqlc.arg(row_limit);
 update hub.endpoints
 set url = sqlc.arg(url), event_types = sqlc.arg(event_types), description = sqlc.arg(description),
     enabled = sqlc.arg(enabled), rate_per_minute = sqlc.narg(rate_per_minute), ordered = sqlc.arg(ordered), filter = sqlc.narg(filter),
+    headers = case when sqlc.arg(set_headers)::boolean then sqlc.narg(headers)::bytea else headers end,
+    client_certificate = case when sqlc.arg(set_certificate)::boolean then sqlc.narg(client_certificate)::text else client_certificate end,
+    client_key = case when sqlc.arg(set_certificate)::boolean then sqlc.narg(client_key)::bytea else client_key end,
     disabled_reason = case when sqlc.arg(enabled) then null else disabled_reason end, updated_at = now()
 where id = sqlc.arg(id) and deleted_at is null
   and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))

@@ -65,6 +65,16 @@ function EndpointFacts({ endpoint }: { endpoint: Shown }) {
 		[screens.endpoints.signatures, endpoint.standard_signature ? "X-Webhook-Signature, webhook-signature" : "X-Webhook-Signature"],
 		[screens.operators.since, <Time key="created" at={endpoint.created_at} />],
 	];
+	const headers = Object.entries(endpoint.headers);
+	if (headers.length > 0) facts.push([screens.endpoints.requestHeaders, headers.map(([name, value]) => `${name}: ${value}`).join(", ")]);
+	if (endpoint.client_certificate) {
+		facts.push([
+			screens.endpoints.certificate,
+			<span key="certificate">
+				{endpoint.client_certificate.subject}, {screens.endpoints.until} <Time at={endpoint.client_certificate.expires_at} />
+			</span>,
+		]);
+	}
 	if (endpoint.filter_errors) {
 		facts.push([
 			screens.endpoints.filterErrors,

@@ -12,6 +12,7 @@ import { Overlap } from "../../ui/Overlap";
 import page from "../../ui/page.module.css";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Endpoint } from "../endpoints/queries";
+import { ReceiverFields, receiverSettings } from "../endpoints/ReceiverFields";
 import { changeSettings, countMissed, deleteEndpoint, pingEndpoint, recover, rotateSecret, setEnabled } from "./queries";
 
 export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
@@ -92,11 +93,12 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 function Settings({ endpoint, onClose, onDone }: { endpoint: Endpoint; onClose: () => void; onDone: () => unknown }) {
 	const screens = useScreenTexts();
 	return (
-		<FormDialog title={screens.endpoints.edit} onClose={onClose} onDone={onDone} send={({ text }) => changeSettings(endpoint, { url: text("url"), event_types: text("types").split(/[\s,]+/), description: text("description"), filter: text("filter") })}>
+		<FormDialog title={screens.endpoints.edit} onClose={onClose} onDone={onDone} send={(values) => changeSettings(endpoint, { url: values.text("url"), event_types: values.text("types").split(/[\s,]+/), description: values.text("description"), filter: values.text("filter"), ...receiverSettings(values) })}>
 			<TextInput name="url" type="url" required maxLength={2048} defaultValue={endpoint.url} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
 			<EventTypeNames value={endpoint.event_types.join(", ")} />
 			<TextInput name="filter" maxLength={2048} defaultValue={endpoint.filter ?? ""} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
 			<TextInput name="description" maxLength={500} defaultValue={endpoint.description} label={screens.endpoints.description} />
+			<ReceiverFields hasHeaders={Object.keys(endpoint.headers).length > 0} hasCertificate={endpoint.client_certificate !== null} />
 		</FormDialog>
 	);
 }

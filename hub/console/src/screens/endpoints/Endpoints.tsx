@@ -19,6 +19,7 @@ import type { Column } from "../../ui/VirtualTable";
 import { receiversQuery } from "../integrations/queries";
 import { EndpointState } from "./EndpointState";
 import { createEndpoint, type Endpoint, endpointsQuery } from "./queries";
+import { ReceiverFields, receiverSettings } from "./ReceiverFields";
 import { type EndpointsSearch, endpointsSearch, parseToken, states, tokenNames } from "./search";
 
 const route = getRouteApi("/shell/endpoints");
@@ -102,7 +103,7 @@ function Create({ tenant, onClose }: { tenant?: string; onClose: () => void }) {
 			title={screens.endpoints.create}
 			onClose={onClose}
 			onDone={() => queries.invalidateQueries({ queryKey: ["endpoints"] })}
-			send={({ text, maybe }) => createEndpoint({ tenant_id: text("tenant"), environment, url: text("url"), event_types: text("types").split(/[\s,]+/), description: maybe("description"), filter: maybe("filter") })}
+			send={(values) => createEndpoint({ tenant_id: values.text("tenant"), environment, url: values.text("url"), event_types: values.text("types").split(/[\s,]+/), description: values.maybe("description"), filter: values.maybe("filter"), ...receiverSettings(values) })}
 			result={({ secret }) => <Secret text={t.ui.newSecret} value={secret} label={t.integrations.secret} onClose={onClose} />}
 		>
 			<TenantSelect tenant={tenant} />
@@ -110,6 +111,7 @@ function Create({ tenant, onClose }: { tenant?: string; onClose: () => void }) {
 			<EventTypeNames />
 			<TextInput name="filter" maxLength={2048} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
 			<TextInput name="description" maxLength={500} label={screens.endpoints.description} />
+			<ReceiverFields />
 		</FormDialog>
 	);
 }

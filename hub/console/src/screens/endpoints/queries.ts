@@ -1,6 +1,7 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { client, type Environment, read } from "../../api/client";
 import type { paths } from "../../api/schema";
+import type { ReceiverSettings } from "./ReceiverFields";
 import type { EndpointsSearch } from "./search";
 
 export type Endpoint = paths["/api/v1/endpoints/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
@@ -19,6 +20,6 @@ export const endpointsQuery = (environment: Environment, search: EndpointsSearch
 		getNextPageParam: (last) => last.next_cursor ?? undefined,
 	});
 
-export type Draft = { tenant_id: string; environment: Environment; url: string; event_types: string[]; description?: string; rate_per_minute?: number; filter?: string };
+export type Draft = { tenant_id: string; environment: Environment; url: string; event_types: string[]; description?: string; rate_per_minute?: number; filter?: string } & ReceiverSettings;
 
 export const createEndpoint = (body: Draft) => read(client.POST("/api/v1/endpoints", { body }));
