@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/events"
+	"integrationhub/hub/internal/httpx"
 )
 
 // Type is one type of a product's events.
@@ -113,15 +114,11 @@ func (c *Catalog) add(product, name, description string, example any) error {
 // schemaOf returns the JSON Schema of a struct. It allows more members: receivers ignore
 // those that they do not know.
 func schemaOf(data reflect.Type) (json.RawMessage, error) {
+	httpx.SetHumaVariables() // arrays are not nullable: products write [] where there is nothing
 	registry := huma.NewMapRegistry("#/$defs/", huma.DefaultSchemaNamer)
 	registry.RegisterTypeAlias(reflect.TypeFor[events.Decimal](), reflect.TypeFor[float64]())
 	schema := huma.SchemaFromType(registry, data)
 	schema.AdditionalProperties = nil
-	for _, member := range schema.Properties {
-		if member.Type == huma.TypeArray {
-			member.Nullable = false // products write [] where there is nothing
-		}
-	}
 	text, err := json.Marshal(schema)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the schema: %w", err)

@@ -28,10 +28,9 @@ const (
 // huma's validation, huma.Error4xx, and the errors of handlers, such as *[hub.Error].
 // Server errors are logged with their cause. The body limit and the read deadline are
 // left to fiber, which has read the body before huma sees it: huma's limit would refuse
-// a body of exactly [MaxBody], and its deadline would stay on the connection. InstallHuma
-// also sets huma's package variables, once.
+// a body of exactly [MaxBody], and its deadline would stay on the connection.
 func InstallHuma(cfg *huma.Config, log *slog.Logger) {
-	installGlobals()
+	SetHumaVariables()
 	cfg.Transformers = append(cfg.Transformers, func(ctx huma.Context, _ string, v any) (any, error) {
 		if p, ok := v.(*Problem); ok {
 			return finishProblem(ctx, log, p), nil
@@ -48,7 +47,10 @@ func InstallHuma(cfg *huma.Config, log *slog.Logger) {
 	})
 }
 
-var installGlobals = sync.OnceFunc(func() {
+// SetHumaVariables sets huma's package variables, once for the process. Whatever makes
+// schemas with huma calls it first: hubs start side by side in tests, and a schema that one
+// makes must not read what another sets.
+var SetHumaVariables = sync.OnceFunc(func() {
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError { return humaError(status, msg, errs...) }
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		p := humaError(status, msg, errs...)
