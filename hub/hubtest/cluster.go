@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,10 @@ import (
 // clusterLifetime is how long a cluster that was made for copies is kept. It is used on the
 // day it was made only: the partitions in it begin there.
 const clusterLifetime = 48 * time.Hour
+
+// maxClusters is how many clusters are kept: each migration that is being written makes one
+// more for each product, of 75 MB.
+const maxClusters = 12
 
 // preparation is what a database gets beside the hub's schema.
 type preparation struct {
@@ -128,11 +133,19 @@ func addFiles(hash io.Writer, files fs.FS, dir string) error {
 	return nil
 }
 
-// removeOldClusters removes what other days left. What cannot be removed stays.
+// removeOldClusters removes what other days left, and the oldest where many were made.
+// What cannot be removed stays.
 func removeOldClusters(parent string) {
 	paths, _ := filepath.Glob(filepath.Join(parent, "cluster-*")) // its error is a wrong pattern
+	made := make(map[string]time.Time, len(paths))
 	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > clusterLifetime {
+		if info, err := os.Stat(path); err == nil {
+			made[path] = info.ModTime()
+		}
+	}
+	slices.SortFunc(paths, func(a, b string) int { return made[b].Compare(made[a]) }) // newest first
+	for i, path := range paths {
+		if i >= maxClusters-1 || time.Since(made[path]) > clusterLifetime {
 			_ = os.RemoveAll(path)
 		}
 	}

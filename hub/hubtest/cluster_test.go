@@ -4,10 +4,12 @@ package hubtest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -70,4 +72,26 @@ func TestClustersAreCopied(t *testing.T) {
 		others[sum] = true
 	}
 	require.Len(t, others, 4, "a preparation without files is none")
+}
+
+// Of many clusters the newest are kept, and none of another day.
+func TestOldClustersAreRemoved(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	now := time.Now()
+	for i := range maxClusters + 3 {
+		path := filepath.Join(parent, fmt.Sprintf("cluster-%02d", i)) // 00 is the newest
+		require.NoError(t, os.MkdirAll(filepath.Join(path, "base"), 0o700))
+		made := now.Add(-time.Duration(i) * time.Minute)
+		if i == 1 {
+			made = now.Add(-clusterLifetime - time.Hour)
+		}
+		require.NoError(t, os.Chtimes(path, made, made))
+	}
+	removeOldClusters(parent)
+	kept, err := filepath.Glob(filepath.Join(parent, "cluster-*"))
+	require.NoError(t, err)
+	require.Len(t, kept, maxClusters-1, "the next one has a place")
+	require.Contains(t, kept, filepath.Join(parent, "cluster-00"))
+	require.NotContains(t, kept, filepath.Join(parent, "cluster-01"))
 }
