@@ -92,6 +92,13 @@ const (
 	FigureOrderMemory     = "order_peak_mb" // of the hub
 )
 
+// Figures of the scenario of validation: events settled a second by one endpoint.
+const (
+	FigureUnchecked    = "unchecked_per_s" // validation off
+	FigureChecked      = "checked_per_s"   // validation reject
+	FigureCheckedRatio = "checked_of_unchecked"
+)
+
 // FigureIdleMemory is the key of the idle hub's resident memory in [Result.Figures].
 const FigureIdleMemory = "idle_mb"
 

@@ -39,6 +39,7 @@ var goals = []goal{
 	{"events settled/s of one endpoint in the order of 1,000 keys, of the rate without order", 0.5, false, "×", figureOf("gateway-order", FigureOrderedRatio)},
 	{"the same with 100,000 keys", 0.4, false, "×", figureOf("gateway-order", FigureManyKeysRatio)},
 	{"peak memory of the hub by then", 300, true, "MB", figureOf("gateway-order", FigureOrderMemory)},
+	{"events settled/s with each checked against its schema, of the rate without", 0.8, false, "×", figureOf("gateway-validation", FigureCheckedRatio)},
 	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {
 		r, ok := m["gateway-inbound"]
 		if !ok {
