@@ -46,7 +46,7 @@ func (a *API) checkSignature(ctx context.Context, in *checkSignatureInput) (*che
 		if err != nil && !errors.Is(err, hub.ErrNotFound) {
 			return nil, err
 		}
-		if err == nil && event.TenantID == endpoint.TenantID && event.Environment == string(endpoint.Environment) {
+		if err == nil && event.TenantID != nil && *event.TenantID == endpoint.TenantID && event.Environment == string(endpoint.Environment) {
 			stored = event.Payload
 		}
 	}

@@ -171,7 +171,7 @@ func (p *Product) findWebhookLog(ctx context.Context, id uuid.UUID) (query.Detai
 		return query.Detail{}, err
 	}
 	caller := requestInfoFrom(ctx).caller
-	if detail.TenantID != caller.TenantID || detail.Environment != string(caller.Environment) {
+	if detail.TenantID == nil || *detail.TenantID != caller.TenantID || detail.Environment != string(caller.Environment) {
 		return query.Detail{}, query.ErrNotFound
 	}
 	return detail, nil

@@ -18,7 +18,7 @@ import (
 type EventItem struct {
 	ID            string          `json:"id" doc:"Names the event, evt_ and 16 hexadecimal digits"`
 	Product       string          `json:"product" doc:"Name of the product"`
-	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	TenantID      *uuid.UUID      `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to; null: it is for alerts of the operators"`
 	Environment   string          `json:"environment" doc:"Whether it is for live or test data; the two never mix"`
 	EventType     string          `json:"event_type" doc:"What happened, such as appointment.created"`
 	CorrelationID *string         `json:"correlation_id" doc:"Ties events and deliveries of one matter together; null: none"`
@@ -73,7 +73,7 @@ func (r *Reader) Event(ctx context.Context, id string) (EventItem, error) {
 
 func (r *Reader) events(ctx context.Context, c Conditions, limit int) ([]EventItem, error) {
 	rows, err := r.pool.Query(ctx, fmt.Sprintf(`
-		select e.seq, e.id, e.product, e.tenant_id, e.environment, e.event_type, e.correlation_id, e.deliveries, e.created_at, e.body
+		select e.seq, e.id, e.product, nullif(e.tenant_id, '`+noTenant+`'), e.environment, e.event_type, e.correlation_id, e.deliveries, e.created_at, e.body
 		from hub.events e where %s order by e.seq desc limit %d`, c.Where(), limit), c.args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
