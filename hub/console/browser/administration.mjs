@@ -150,6 +150,7 @@ async function alerts(browser) {
 	await shows(page, "No alerts");
 	await page.getByRole("button", { name: "Create alert" }).first().click();
 	await dialog(page).getByLabel("E-mail address").fill("ops@example.com");
+	await dialog(page).locator("datalist option").first().waitFor({ state: "attached" });
 	const offered = await dialog(page).locator("datalist option").evaluateAll((options) => options.map((option) => option.value));
 	expect(offered.length > 5 && offered.every((name) => name.startsWith("hub.")), `the hub's own events are offered, not ${offered}`);
 	await look(page, "alerts-create");
