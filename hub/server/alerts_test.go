@@ -65,7 +65,7 @@ func TestAlertByWebhook(t *testing.T) {
 	sent := n.delivery(got[0].ID, id)
 	require.Equal(t, []any{nil, "", "delivered", all.url}, []any{sent["tenant_id"], sent["tenant_name"], sent["status"], sent["receiver"]})
 	require.Nil(t, n.ok(200, "GET", "/events/"+got[0].ID, "")["tenant_id"])
-	require.Len(t, items(n.ok(200, "GET", "/deliveries?tenant_id="+a.tenant, "")), 0, "no tenant's log has it")
+	require.Empty(t, items(n.ok(200, "GET", "/deliveries?tenant_id="+a.tenant, "")), "no tenant's log has it")
 	n.ok(202, "POST", "/deliveries/"+sent["id"].(string)+"/retry", "")
 	ping := n.ok(202, "POST", "/alerts/"+id+"/test", "")["event_id"].(string)
 	n.settles(ping, id, "delivered")
