@@ -380,6 +380,33 @@ func TestMailSettings(t *testing.T) {
 	require.Contains(t, strings.Join(load("HUB_ENV=production").Warnings(), " "), "HUB_SMTP_URL is empty")
 }
 
+func TestEgressProxySetting(t *testing.T) {
+	t.Parallel()
+	load := func(address string) config.Config {
+		c, _, err := config.Load(config.Sources{Environ: []string{"HUB_EGRESS_PROXY=" + address}})
+		require.NoError(t, err)
+		return c
+	}
+	for _, address := range []string{"", "http://proxy.example.com:3128", "https://hub:hidden-value@[2001:db8::1]/"} {
+		require.NoError(t, load(address).Validate(), address)
+	}
+	c := load("https://hub:hidden-value@proxy.example.com")
+	require.Equal(t, "proxy.example.com", c.EgressProxyURL().Host)
+	require.NotContains(t, c.Values()["egress_proxy"], "hidden-value")
+	for address, want := range map[string]string{
+		"socks5://proxy.example.com":          "must be a URL that begins with http:// or https://",
+		"proxy.example.com:3128":              "must be a URL that begins with http:// or https://",
+		"http://hub:hidden-value@":            "must have a host",
+		"http://hub:hidden-value@a.example/x": "must have no path",
+		"http://hub:hidden-value@a.example?x": "must have no path",
+		"http://hub:hidden-value@a.example:b": "must be a URL that begins with",
+	} {
+		err := load(address).Validate()
+		require.ErrorContains(t, err, "HUB_EGRESS_PROXY "+want, address)
+		require.NotContains(t, err.Error(), "hidden-value")
+	}
+}
+
 func TestProductLimits(t *testing.T) {
 	t.Parallel()
 	load := func(text string) (config.Config, error) {

@@ -50,6 +50,8 @@ func (c Config) Validate() error {
 	check.require(!strings.Contains(c.OTLPEndpoint, "@"), "otlp_endpoint", "must not hold a password; OTEL_EXPORTER_OTLP_HEADERS takes a token")
 	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
 	check.url("smtp_url", c.SMTPURL.Reveal(), "smtp", "smtps")
+	check.url("egress_proxy", c.EgressProxy.Reveal(), "http", "https")
+	check.proxy(c)
 	check.url("blob_url", c.BlobURL, "file", "s3")
 	sender := c.MailSender()
 	check.require(sender.Address != "" && !strings.ContainsFunc(sender.String(), unicode.IsControl), "mail_from", "must be an e-mail address, e.g. Example <no-reply@example.com>")
@@ -153,6 +155,29 @@ func (k *checker) products(c Config) {
 		k.require(c.ProductListeners[product] != "", "product_urls", "are for products with a listener of their own (%s)", product)
 		k.require(!sound || !c.IsProduction() || parsed.Scheme == "https" || isLoopback(parsed.Hostname()), "product_urls", "must be https in production, http only on loopback (%s)", product)
 	}
+}
+
+// proxy refuses a proxy's URL without a host, or with more than credentials, host and port.
+func (k *checker) proxy(c Config) {
+	parsed := c.EgressProxyURL()
+	if parsed == nil {
+		return
+	}
+	k.require(parsed.Hostname() != "", "egress_proxy", "must have a host")
+	isBare := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == ""
+	k.require(isBare, "egress_proxy", "must have no path, query or fragment")
+}
+
+// EgressProxyURL returns the URL of the egress proxy; nil if there is none.
+func (c Config) EgressProxyURL() *url.URL {
+	if c.EgressProxy == "" {
+		return nil
+	}
+	parsed, err := url.Parse(c.EgressProxy.Reveal())
+	if err != nil {
+		return nil // refused by Validate
+	}
+	return parsed
 }
 
 // production refuses what is only safe on a developer's machine.

@@ -201,9 +201,10 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 	report(Finding{"redis", FindingOK, "answers in " + time.Since(start).Round(10*time.Microsecond).String(), ""})
 }
 
-// checkEgress checks that the guard refuses private addresses and that names resolve.
+// checkEgress checks that the guard refuses private addresses, that an egress proxy takes
+// connections and that names resolve.
 func checkEgress(ctx context.Context, cfg config.Config, report func(Finding)) {
-	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.IsProduction()})
+	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.IsProduction(), Proxy: cfg.EgressProxyURL()})
 	if err != nil {
 		report(Finding{"egress", FindingFailed, err.Error(), ""})
 		return
@@ -214,9 +215,17 @@ func checkEgress(ctx context.Context, cfg config.Config, report func(Finding)) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	if _, err := net.DefaultResolver.LookupNetIP(ctx, "ip", "example.com"); err != nil {
-		report(Finding{"egress", FindingWarning, "private networks are refused; names cannot be resolved here", "webhooks to other machines by name will fail; check the resolver"})
+	name, err := guard.CheckProxy(ctx)
+	if err != nil {
+		report(Finding{"egress", FindingWarning, err.Error(), "deliveries to other machines fail until it is back; check HUB_EGRESS_PROXY"})
 		return
 	}
-	report(Finding{"egress", FindingOK, "private networks are refused, names resolve", ""})
+	if name != "" {
+		name = ", the egress proxy " + name + " takes connections"
+	}
+	if _, err := net.DefaultResolver.LookupNetIP(ctx, "ip", "example.com"); err != nil {
+		report(Finding{"egress", FindingWarning, "private networks are refused; names cannot be resolved here" + name, "webhooks to other machines by name will fail; check the resolver"})
+		return
+	}
+	report(Finding{"egress", FindingOK, "private networks are refused, names resolve" + name, ""})
 }

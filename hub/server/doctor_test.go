@@ -1,10 +1,13 @@
 package server
 
 import (
+	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/config"
 )
 
 // PostgreSQL 15 is the oldest version that the hub supports; versions in development and of
@@ -32,4 +35,19 @@ func TestConnectionFinding(t *testing.T) {
 	require.Equal(t, "set max_connections of PostgreSQL to 108 or more, or run fewer processes", beside.Advice)
 	require.Equal(t, FindingFailed, connectionUse{2, 53, 0, 97}.finding().Status)
 	require.Equal(t, FindingOK, connectionUse{2, maxConnections(3), 3, 97}.finding().Status, "two processes with every product, beside psql, by PostgreSQL's default")
+}
+
+// The doctor names an egress proxy, without its password, and says whether it takes connections.
+func TestEgressProxyFinding(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	check := func() (found Finding) {
+		checkEgress(t.Context(), config.Config{PublicURL: "http://hub.example", EgressProxy: config.Secret("http://hub:hidden-value@" + address)}, func(f Finding) { found = f })
+		return found
+	}
+	require.Contains(t, check().Detail, ", the egress proxy "+address+" takes connections")
+	require.NoError(t, listener.Close())
+	require.Equal(t, Finding{"egress", FindingWarning, "the egress proxy " + address + " cannot be reached", "deliveries to other machines fail until it is back; check HUB_EGRESS_PROXY"}, check())
 }

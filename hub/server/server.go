@@ -121,7 +121,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	guard, err := egress.New(egress.Config{
-		Allow: o.Config.EgressAllow, SelfURLs: s.products.selfURLs(s.publicURL()), Development: !o.Config.IsProduction(),
+		Allow: o.Config.EgressAllow, SelfURLs: s.products.selfURLs(s.publicURL()), Development: !o.Config.IsProduction(), Proxy: o.Config.EgressProxyURL(),
 	})
 	if err != nil {
 		return nil, err

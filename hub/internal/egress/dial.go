@@ -48,7 +48,8 @@ func (g *Guard) DialContext(ctx context.Context, network, addr string) (net.Conn
 
 // DialTimed connects to addr ("host:port") and returns how long it took. The host is
 // resolved once; each of its addresses is checked, and the connection is made to
-// an address that was checked. Errors are *[UnreachableError].
+// an address that was checked: by the proxy, where there is one, unless the address is the
+// hub's own or loopback. Errors are *[UnreachableError].
 func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, Timing, error) {
 	var timing Timing
 	host, port, err := net.SplitHostPort(addr)
@@ -78,7 +79,7 @@ func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, 
 		return nil, timing, &UnreachableError{Refused: true, Cause: fmt.Errorf("egress rules refuse %s (%v)", addr, found)}
 	}
 	start = g.now()
-	conn, err := g.dialFirst(ctx, network, open, uint16(number))
+	conn, err := g.dialFirst(ctx, network, open, uint16(number), self)
 	timing.Connect = g.now().Sub(start)
 	if err != nil {
 		return nil, timing, &UnreachableError{Cause: err}
@@ -100,10 +101,11 @@ func (g *Guard) resolve(ctx context.Context, host string) (found []netip.Addr, l
 
 // dialFirst connects to the first address that answers. While others are left, an
 // address gets its share of the time that remains.
-func (g *Guard) dialFirst(ctx context.Context, network string, addrs []netip.Addr, port uint16) (net.Conn, error) {
+func (g *Guard) dialFirst(ctx context.Context, network string, addrs []netip.Addr, port uint16, self bool) (net.Conn, error) {
 	var first error
 	for i, addr := range addrs {
-		conn, err := g.dialOne(ctx, network, netip.AddrPortFrom(addr, port), len(addrs)-i)
+		isDirect := g.proxy == nil || self || addr.IsLoopback()
+		conn, err := g.dialAddress(ctx, network, netip.AddrPortFrom(addr, port), isDirect, len(addrs)-i)
 		if err == nil {
 			return conn, nil
 		}
@@ -117,12 +119,15 @@ func (g *Guard) dialFirst(ctx context.Context, network string, addrs []netip.Add
 	return nil, first
 }
 
-func (g *Guard) dialOne(ctx context.Context, network string, addr netip.AddrPort, left int) (net.Conn, error) {
+func (g *Guard) dialAddress(ctx context.Context, network string, addr netip.AddrPort, isDirect bool, left int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		share := max(time.Until(deadline)/time.Duration(left), minPerAddress)
 		shared, cancel := context.WithTimeout(ctx, share)
 		defer cancel()
 		ctx = shared
+	}
+	if !isDirect {
+		return g.proxy.dial(ctx, &g.dialer, network, addr)
 	}
 	return g.dialer.DialContext(ctx, network, addr.String())
 }

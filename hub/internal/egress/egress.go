@@ -2,7 +2,7 @@
 // give are checked when they are given ([Guard.CheckURL]) and again, after name
 // resolution, when they are dialled ([Guard.DialTimed]), so that a name that
 // changes its mind in between gains nothing. HTTP clients that use it must neither
-// follow redirects nor use a proxy.
+// follow redirects nor use a proxy of their own: [Config] has the operator's.
 package egress
 
 import (
@@ -28,6 +28,7 @@ type Config struct {
 	SelfURLs    []string       // the hub's own addresses, whose hosts and ports are always open
 	Development bool           // opens loopback and lets CheckHTTPS take http
 	Resolver    Resolver       // nil = the system's
+	Proxy       *url.URL       // connections to other machines go through it (CONNECT), after the rules; nil = none
 }
 
 // Guard applies the egress rules. It is safe for concurrent use.
@@ -36,6 +37,7 @@ type Guard struct {
 	self        []origin
 	development bool
 	resolver    Resolver
+	proxy       *proxy // nil = none
 	dialer      net.Dialer
 	now         func() time.Time
 }
@@ -54,6 +56,12 @@ func New(cfg Config) (*Guard, error) {
 	}
 	for _, prefix := range cfg.Allow {
 		g.allow = append(g.allow, unmapPrefix(prefix))
+	}
+	if cfg.Proxy != nil {
+		var err error
+		if g.proxy, err = newProxy(cfg.Proxy); err != nil {
+			return nil, err
+		}
 	}
 	for _, text := range cfg.SelfURLs {
 		self, err := url.Parse(text)

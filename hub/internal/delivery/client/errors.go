@@ -78,6 +78,9 @@ func classify(ctx context.Context, at step, err error) (Kind, string) {
 	switch ctx.Err() {
 	case nil:
 	case context.DeadlineExceeded:
+		if failure := proxyFailure(err); failure != "" {
+			return KindTimeout, failure
+		}
 		return KindTimeout, "timed out"
 	default:
 		return KindCanceled, "canceled"
@@ -105,9 +108,22 @@ func classify(ctx context.Context, at step, err error) (Kind, string) {
 	return KindReset, "the connection broke"
 }
 
+// proxyFailure returns what is wrong with the egress proxy, "" if it is not the cause of an
+// error. It names no address but the proxy's.
+func proxyFailure(err error) string {
+	var proxy interface{ ProxyFailure() string } // of package egress
+	if errors.As(err, &proxy) {
+		return proxy.ProxyFailure()
+	}
+	return ""
+}
+
 // classifyDial maps every unknown reason to the text of an unreachable host, so
 // that an address the egress rules refuse looks like one that is not there.
 func classifyDial(err error) (Kind, string) {
+	if failure := proxyFailure(err); failure != "" {
+		return KindConnect, failure
+	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		if dns.IsNotFound {
