@@ -9,6 +9,7 @@ const nothing = { items: [], total: 0, page: 1, per_page: 100, pages: 0 };
 export async function states(page, address, api, name, empty, none = nothing) {
 	await page.route(api, () => {});
 	await page.goto(address);
+	await page.locator("main h1").waitFor(); // the screen is here, not only the place for it
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, `${name}-loading`);
 	await page.unroute(api);

@@ -7,6 +7,7 @@ const forbidden = { status: 403, contentType: "application/problem+json", body: 
 async function states(page, path, api, empty) {
 	await page.route(api, () => {});
 	await page.goto(place.url + path);
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, `${path.slice(1)}-loading`);
 	await page.unroute(api);

@@ -32,6 +32,7 @@ async function lists(browser) {
 	await page.unroute("**/api/v1/endpoints?*");
 	await page.route("**/api/v1/endpoints?*", () => {});
 	await page.reload();
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, "endpoints-loading");
 }

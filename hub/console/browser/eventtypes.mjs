@@ -56,6 +56,7 @@ async function states(browser) {
 	await page.unroute("**/api/v1/event-types?*");
 	await page.route("**/api/v1/event-types?*", () => {});
 	await page.reload();
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await page.unroute("**/api/v1/event-types?*");
 }

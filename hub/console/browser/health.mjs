@@ -27,6 +27,7 @@ async function shown(browser) {
 	await page.unroute("**/api/v1/health");
 	await page.route("**/api/v1/health", () => {});
 	await page.reload();
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, "health-loading");
 }

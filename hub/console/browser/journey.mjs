@@ -30,6 +30,7 @@ async function fails(browser) {
 	let answer;
 	await page.route("**/api/v1/deliveries?*", (route) => new Promise((go) => { answer = () => go(route.continue()); }));
 	await page.goto(`${place.url}/journey?correlation=order-77`);
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, "journey-loading");
 	answer();

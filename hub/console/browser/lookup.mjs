@@ -86,6 +86,7 @@ async function fails(browser) {
 	let answer;
 	await page.route("**/api/v1/lookup", (route) => new Promise((go) => { answer = () => go(route.abort()); }));
 	await look_up();
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, "lookup-loading");
 	answer();

@@ -39,6 +39,7 @@ async function fails(browser) {
 	await page.unroute("**/api/v1/integrations?*");
 	await page.route("**/api/v1/integrations?*", () => {});
 	await page.reload();
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, "map-loading");
 }

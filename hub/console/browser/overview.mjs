@@ -70,6 +70,7 @@ async function fails(browser) {
 	await page.unroute("**/api/v1/stats?*");
 	await page.route("**/api/v1/stats?*", () => {});
 	await page.reload();
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, "overview-loading");
 }

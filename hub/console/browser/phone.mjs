@@ -48,6 +48,7 @@ async function fails(browser) {
 	let answer;
 	await page.route("**/messaging/sandbox/phones", (route) => new Promise((go) => { answer = () => go(route.abort()); }));
 	await page.goto(`${place.url}/phone`);
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, "phone-loading");
 	answer();

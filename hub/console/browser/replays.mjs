@@ -39,6 +39,7 @@ async function start(browser) {
 	await page.unroute("**/api/v1/replays?*");
 	await page.route("**/api/v1/replays?*", () => {});
 	await page.reload();
+	await page.locator("main h1").waitFor();
 	await page.locator("main [role=status][aria-label=Loading]").waitFor();
 	await look(page, "replays-loading");
 	const id = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11";

@@ -62,7 +62,8 @@ func TestRemoveUnfinished(t *testing.T) {
 			left = name
 		}
 	}
-	copied := left[:len(left)-len(".tmp")-1] + "0.tmp"
+	last := len(left) - len(".tmp") - 1 // a digit of the name
+	copied := left[:last] + map[bool]string{true: "1", false: "0"}[left[last] == '0'] + ".tmp"
 	require.NoError(t, os.WriteFile(copied, []byte("half"), 0o600))
 	long := time.Now().Add(-2 * time.Hour)
 	for _, name := range append(whole, copied) {

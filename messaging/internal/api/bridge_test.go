@@ -223,12 +223,10 @@ func TestBridgeEventRefusals(t *testing.T) {
 		answer := c.As("").Call("POST", fmt.Sprintf("/webhooks/bridge/%v", id), string(body), "Content-Type", "application/json", "X-Webhook-Signature", drivertest.SignForBridge("", body))
 		require.Equal(t, []any{401, "ERR_SESSION_EXPIRED"}, []any{answer.Status, answer.Body["error"]})
 	}
-	now := c.bridge.Now
 	for _, offset := range []time.Duration{-6 * time.Minute, 6 * time.Minute} {
-		c.bridge.Now = func() time.Time { return time.Now().Add(offset) }
-		require.Equal(t, 401, c.bridge.Report(t, c.id, "message", data), offset)
+		event := c.bridge.EventAt(time.Now().Add(offset), c.id, "message", data)
+		require.Equal(t, 401, c.bridge.Post(t, c.id, event, drivertest.SignForBridge(drivertest.BridgeSecret, event)), offset)
 	}
-	c.bridge.Now = now
 	for _, change := range []object{
 		{"remoteId": ""}, {"remoteId": strings.Repeat("x", 501)}, {"from": ""}, {"from": "+5511987654321"}, {"from": 5}, {"body": ""}, {"body": strings.Repeat("x", 65_537)}, {"at": nil}, {"at": "soon"},
 		{"kind": "video"}, {"media": object{"type": "text", "reference": "1"}}, {"media": object{"type": "image"}}, {"body": "\x00"},

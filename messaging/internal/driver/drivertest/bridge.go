@@ -31,7 +31,6 @@ const bridgeTolerance = 5 * time.Minute
 // whose phones are the test. It uses nothing of the hub.
 type Bridge struct {
 	URL string
-	Now func() time.Time
 
 	mu       sync.Mutex
 	sessions map[string]*bridgeSession // by connection
@@ -53,7 +52,7 @@ type bridgeSession struct {
 
 // NewBridge starts a bridge.
 func NewBridge(t testing.TB) *Bridge {
-	b := &Bridge{Now: time.Now, sessions: make(map[string]*bridgeSession), calls: make(map[string]bool), remote: make(map[string]string), files: make(map[string]string)}
+	b := &Bridge{sessions: make(map[string]*bridgeSession), calls: make(map[string]bool), remote: make(map[string]string), files: make(map[string]string)}
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
 	b.URL = server.URL + "/hub"
@@ -126,7 +125,7 @@ func (b *Bridge) isNew(call bridgeCall) bool {
 	defer b.mu.Unlock()
 	isKnown := b.calls[call.ID]
 	b.calls[call.ID] = true
-	return !isKnown && b.Now().Sub(call.Timestamp).Abs() <= bridgeTolerance
+	return !isKnown && time.Since(call.Timestamp).Abs() <= bridgeTolerance
 }
 
 // setState sets the next state of a session.
@@ -140,7 +139,7 @@ func (b *Bridge) answerState(w http.ResponseWriter, session *bridgeSession, call
 	status := session.state["status"]
 	switch {
 	case call == "start" && (status == "DISCONNECTED" || status == "qrcode"):
-		b.setState(session, Object{"status": "qrcode", "qrcode": "bridge:" + rand.Text(), "qrExpiresAt": b.Now().Add(time.Minute)})
+		b.setState(session, Object{"status": "qrcode", "qrcode": "bridge:" + rand.Text(), "qrExpiresAt": time.Now().Add(time.Minute)})
 	case call == "stop":
 		session.isOffline = false
 		b.setState(session, Object{"status": "DISCONNECTED"})
@@ -185,7 +184,7 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 		dropConnection(w)
 		return
 	}
-	answer(w, Object{"remoteId": remote, "at": b.Now()})
+	answer(w, Object{"remoteId": remote, "at": time.Now()})
 }
 
 // dropConnection ends a request without an answer.
@@ -250,7 +249,12 @@ func (b *Bridge) State(connection int64) Object {
 
 // Event returns the body of an event, which [Bridge.Post] signs and sends.
 func (b *Bridge) Event(connection int64, name string, data Object) []byte {
-	body, _ := json.Marshal(Object{"id": rand.Text(), "event": name, "connection": fmt.Sprint(connection), "timestamp": b.Now().UTC(), "data": data})
+	return b.EventAt(time.Now(), connection, name, data)
+}
+
+// EventAt returns the body of an event with a time.
+func (b *Bridge) EventAt(at time.Time, connection int64, name string, data Object) []byte {
+	body, _ := json.Marshal(Object{"id": rand.Text(), "event": name, "connection": fmt.Sprint(connection), "timestamp": at.UTC(), "data": data})
 	return body
 }
 

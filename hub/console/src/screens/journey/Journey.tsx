@@ -5,6 +5,7 @@ import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Copy } from "../../ui/Copy";
+import { Reason } from "../../ui/delivery/Reason";
 import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
@@ -115,7 +116,12 @@ function StepRow({ step, before }: { step: Step; before?: Step }) {
 						<span className="quiet">
 							{screens.journey.attempts(row.attempt_count)}
 							{row.status_code !== null && ` · ${row.status_code}`}
-							{row.reason && ` · ${row.reason}`}
+							{row.reason && (
+								<>
+									{" · "}
+									<Reason code={row.reason} />
+								</>
+							)}
 						</span>
 						{row.finished_at && (
 							<span className={`quiet ${classes.time}`}>{screens.journey.later(duration(language, Math.max(0, Date.parse(row.finished_at) - Date.parse(step.at))))}</span>

@@ -13,6 +13,7 @@ import { Compare } from "./Compare";
 import { curlOf } from "./curl";
 import classes from "./Delivery.module.css";
 import { Exchange } from "./Exchange";
+import { Reason } from "./Reason";
 import type { ShownSearch } from "./search";
 import type { Attempt, Delivery } from "./types";
 import { Waiting } from "./Waiting";
@@ -109,7 +110,12 @@ function DeliveryFacts({ delivery, facts: { correlation, tenant, receiver } }: P
 		[t.delivery.next, delivery.next_attempt_at ? <Time key="next" at={delivery.next_attempt_at} /> : "–"],
 	];
 	if (delivery.priority !== "normal") facts.push([t.waiting.priority, <strong key="priority">{t.waiting.priorities[delivery.priority]}</strong>]);
-	if (delivery.reason) facts.push([t.delivery.reason, <strong key="reason">{delivery.reason}</strong>]);
+	if (delivery.reason) facts.push([
+			t.delivery.reason,
+			<strong key="reason">
+				<Reason code={delivery.reason} />
+			</strong>,
+		]);
 	return <Facts facts={facts} />;
 }
 

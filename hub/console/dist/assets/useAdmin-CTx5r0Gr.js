@@ -1,1 +1,0 @@
-import{r as e}from"./index--m5lqfNN.js";var t=()=>e().operator.role===`admin`;export{t};
