@@ -177,17 +177,18 @@ export interface paths {
         };
         /**
          * Search the delivery log
-         * @description The newest first. Filters are combined by and.
+         * @description The newest first. Filters are combined by and. A key with deliveries.read sees what its tenant published or received, in its environment; receivers of other tenants match nothing.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -211,15 +212,16 @@ export interface paths {
          * Show a delivery with its attempts
          * @description The delivery, the event's body unless it was erased, and every attempt with what was sent and answered.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -280,18 +282,19 @@ export interface paths {
          * Send a delivery again, with a new round of attempts
          * @description Makes it pending again, with up to four new attempts.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `payload_gone`, `erased`, `discarded`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -576,18 +579,19 @@ export interface paths {
          * Count the stored events that an endpoint has no delivery of, or send them to it
          * @description For an endpoint that was away for long or that subscribed late: a job sends what was published meanwhile. With dry_run it only counts.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `endpoint_disabled`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `range_too_large`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -795,17 +799,18 @@ export interface paths {
         };
         /**
          * List events
-         * @description Events of all tenants, the newest first, without their data.
+         * @description The newest first, with their envelopes. Operators see those of all tenants; a key with deliveries.read those of its tenant and environment.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -883,17 +888,18 @@ export interface paths {
         };
         /**
          * Watch deliveries live (server-sent events)
-         * @description Server-sent events: each delivery as it changes. A stream that cannot follow drops deliveries and says how many. It ends with the access token.
+         * @description Server-sent events: each delivery as it changes. A stream that cannot follow drops deliveries and says how many. It ends with the access token or the key. A key with deliveries.read gets its tenant's deliveries within some seconds; a tenant has up to 5 streams at once.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`, `role_changed`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`, `role_changed`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `too_many_streams`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -915,17 +921,18 @@ export interface paths {
         };
         /**
          * Show an event
-         * @description One event, without its data.
+         * @description One event with its envelope, CPF numbers masked. A key finds its tenant's, in its environment.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1658,17 +1665,18 @@ export interface paths {
         };
         /**
          * List replays
-         * @description The newest first.
+         * @description The newest first. A key sees those that keys of its tenant started, in its environment.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1676,19 +1684,20 @@ export interface paths {
         put?: never;
         /**
          * Count what matches, or send it all again
-         * @description A job sends every delivery again that the filter matches. With dry_run it only counts.
+         * @description A job sends every delivery again that the filter matches. With dry_run it only counts. That of a key sends its tenant's, in its environment.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `range_too_large`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1710,15 +1719,16 @@ export interface paths {
          * Show a replay and its progress
          * @description How many it found, sent and delivered so far.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1744,17 +1754,18 @@ export interface paths {
          * Stop a replay
          * @description What it has made pending is still sent. A job that is done stays done.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -3547,7 +3558,7 @@ export interface components {
              */
             rate?: string;
             /**
-             * @description Absent: all of them
+             * @description Those of the product's features, events.publish, endpoints.manage, interaction.write, deliveries.read, deliveries.retry. Absent: all but the last two
              * @example [
              *       "events.publish"
              *     ]
@@ -4245,7 +4256,7 @@ export interface components {
              * @description When it was made
              */
             created_at: string;
-            /** @description Operator who started it */
+            /** @description Operator who started it, or the beginning and the end of the key */
             created_by: string;
             /**
              * Format: int64
@@ -4291,6 +4302,11 @@ export interface components {
              * @enum {string}
              */
             status: "running" | "done" | "cancelled" | "failed";
+            /**
+             * Format: uuid
+             * @description Tenant whose key started it; null: an operator started it
+             */
+            tenant_id: string | null;
             /**
              * Format: int64
              * @description How many matched when the job began; done never exceeds it
@@ -5254,7 +5270,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5263,7 +5279,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5272,7 +5288,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5283,6 +5299,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5340,7 +5365,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5349,7 +5374,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5369,6 +5394,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5539,7 +5573,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5548,7 +5582,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5595,6 +5629,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6657,7 +6700,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6666,7 +6709,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6713,6 +6756,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `range_too_large` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7470,6 +7522,10 @@ export interface operations {
                 limit?: number;
                 /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
+                /** @description Only those of this tenant; a key has its own */
+                tenant_id?: string;
+                /** @description Only those of this environment; a key has its own */
+                environment?: "live" | "test";
                 /** @description Accepted at this time or later */
                 since?: string;
                 /** @description Accepted before this time */
@@ -7499,7 +7555,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7508,7 +7564,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7517,7 +7573,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7528,6 +7584,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7886,7 +7951,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7895,7 +7960,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site`, `role_changed` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`, `role_changed` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7904,7 +7969,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7915,6 +7980,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `too_many_streams` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7972,7 +8046,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7981,7 +8055,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8001,6 +8075,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10635,6 +10718,10 @@ export interface operations {
                 limit?: number;
                 /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
+                /** @description Only those of this tenant; a key has its own */
+                tenant_id?: string;
+                /** @description Only those of this environment; a key has its own */
+                environment?: "live" | "test";
             };
             header?: never;
             path?: never;
@@ -10660,7 +10747,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10669,7 +10756,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10678,7 +10765,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -10689,6 +10776,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10756,7 +10852,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10765,7 +10861,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10774,7 +10870,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -10803,6 +10899,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `range_too_large` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10860,7 +10965,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10869,7 +10974,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10889,6 +10994,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10946,7 +11060,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10955,7 +11069,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10993,6 +11107,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
