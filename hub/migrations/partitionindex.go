@@ -52,7 +52,7 @@ var partitionIndexes = []partitionIndex{
 	},
 	{
 		// A tenant's events, which its keys list.
-		version: 82, migration: "event_owner_index", parent: "events", name: "events_owner", suffix: "_owner_idx",
+		version: 83, migration: "event_owner_index", parent: "events", name: "events_owner", suffix: "_owner_idx",
 		definition: `(tenant_id, environment, seq)`,
 	},
 }

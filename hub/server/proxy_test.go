@@ -34,7 +34,7 @@ func TestEgressProxy(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		to, err := net.Dial("tcp", receiver.Host) //nolint:noctx // a test's
+		to, err := net.Dial("tcp", receiver.Host)
 		if err != nil {
 			w.WriteHeader(http.StatusBadGateway)
 			return

@@ -38,7 +38,7 @@ type EventFilter struct {
 // Events lists the newest events that match, older than before where it is set. Those of a
 // tenant and environment are read by their index.
 func (r *Reader) Events(ctx context.Context, f EventFilter, before *uuid.UUID, limit int) ([]EventItem, error) {
-	c := f.Owner.events()
+	c := f.events()
 	if f.Since != nil {
 		c.Add("e.seq >= ?", logid.Floor(*f.Since))
 	}
