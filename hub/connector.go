@@ -284,13 +284,18 @@ type Call struct {
 }
 
 // MatchesEventType reports whether an event type matches any of the patterns: "*", an
-// exact type, or a prefix such as "appointment.*".
+// exact type, or a prefix such as "appointment.*". "*" stands for the events of products: the
+// hub's own are matched by their type and by prefixes that begin with [ReservedTypes].
 func MatchesEventType(patterns []string, eventType string) bool {
 	for _, pattern := range patterns {
 		if pattern == eventType {
 			return true
 		}
-		if prefix, found := strings.CutSuffix(pattern, "*"); found && strings.HasPrefix(eventType, prefix) {
+		prefix, found := strings.CutSuffix(pattern, "*")
+		if prefix == "" && strings.HasPrefix(eventType, ReservedTypes) {
+			continue
+		}
+		if found && strings.HasPrefix(eventType, prefix) {
 			return true
 		}
 	}

@@ -239,6 +239,11 @@ func TestMatchesEventType(t *testing.T) {
 		require.Equal(t, want, hub.MatchesEventType([]string{"nothing", pattern}, "patient.created"), pattern)
 	}
 	require.False(t, hub.MatchesEventType(nil, "patient.created"))
+	for pattern, want := range map[string]bool{"*": false, "hub.*": true, "hub.endpoint.*": true, "hub.endpoint.failing": true, "hub.key.*": false, "hub": false, "endpoint.*": false} {
+		require.Equal(t, want, hub.MatchesEventType([]string{pattern}, "hub.endpoint.failing"), pattern)
+	}
+	require.True(t, hub.MatchesEventType([]string{"hub.*"}, "hub.ping"))
+	require.True(t, hub.MatchesEventType([]string{"*"}, "hubcap.sold"), "another product's")
 }
 
 // Logging or printing a connection or registration shows no secret.

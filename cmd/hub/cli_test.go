@@ -105,7 +105,7 @@ func (c *cli) runHere(stdin string, args ...string) result {
 // rename, is a process of its own.
 var callingCommands = []string{
 	"products", "tenants", "keys", "endpoints", "connect", "link", "integrations", "publish", "events", "deliveries",
-	"lookup", "replay", "stats", "audit", "mail", "operators", "tokens", "login", "logout", "whoami", "phone", "__complete",
+	"lookup", "replay", "stats", "audit", "mail", "operators", "tokens", "alerts", "login", "logout", "whoami", "phone", "__complete",
 }
 
 // scratchFile makes a file for a stream; it is closed when the test ends.

@@ -21,7 +21,7 @@ func commands() []func(*app) *cobra.Command {
 		newConnect, newLink, newIntegrations,
 		newPublish, newListen,
 		newEvents, newDeliveries, newLookup, newTail, newReplay, newStats, newAudit, newMail,
-		newOperators, newTokens, newLogin, newLogout, newWhoami,
+		newOperators, newTokens, newAlerts, newLogin, newLogout, newWhoami,
 		newVersion,
 	}
 }

@@ -57,6 +57,12 @@ func TestTokensInABrowser(t *testing.T) {
 	administration(t, "tokens")
 }
 
+// Alerts are made, tested, changed and deleted; the hub's own events are offered.
+func TestAlertsInABrowser(t *testing.T) {
+	t.Parallel()
+	administration(t, "alerts")
+}
+
 // "Products and tenants: list, limits", and Delete with the name typed to confirm.
 func TestTenantsInABrowser(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ type Described struct {
 
 // Describe returns what an event type of this package is; ok is false for others.
 func Describe(eventType string) (described Described, ok bool) {
-	for _, described := range slices.Concat(schedulingCatalog(), clinicCatalog(), messagingCatalog()) {
+	for _, described := range slices.Concat(schedulingCatalog(), clinicCatalog(), messagingCatalog(), hubCatalog()) {
 		if described.Example.EventType() == eventType {
 			return described, true
 		}
@@ -61,5 +61,25 @@ func messagingCatalog() []Described {
 		{"A contact has a new ticket.", TicketCreated{Phone: examplePhone, Name: "Caio Souza", TicketID: "7", Queue: "Sales"}},
 		{"A ticket was closed.", TicketClosed{TicketID: "7", Resolution: "Solved"}},
 		{"There is a new contact.", ContactCreated{Phone: examplePhone, Name: "Caio Souza", Email: "caio@example.com"}},
+	}
+}
+
+func hubCatalog() []Described {
+	const id, url = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b44", "https://example.com/webhooks"
+	whose := HubSubject{TenantID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b55", TenantName: "Acme", Product: "shop", Environment: "live"}
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	before := at.Add(-10 * time.Minute)
+	return []Described{
+		{"Every attempt at an endpoint has failed for a while (10 minutes, if the hub is not set up otherwise), and at least five.", EndpointFailing{whose, id, url, before, 14}},
+		{"A failing endpoint takes deliveries again.", EndpointRecovered{whose, id, url, before, at}},
+		{"An endpoint responded 410, and the hub disabled it.", EndpointDisabled{whose, id, url, "gone", at}},
+		{"An endpoint was disabled for 15 days. Events make no deliveries to it until it is enabled.", EndpointAbandoned{whose, id, url, at.AddDate(0, 0, -15), at}},
+		{"The first delivery of an episode was parked. The hub sends what is parked when the receiver takes deliveries again.", DeliveryParked{
+			HubSubject: whose, EndpointID: id, URL: url, DeliveryID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e0001", ParkedType: "order.created", Reason: "retries_exhausted",
+		}},
+		{"The peer of an integration fails its checks or its registration. Deliveries to it are parked.", IntegrationError{whose, id, "clinic", "the peer answered 503", at}},
+		{"An integration that failed is active again.", IntegrationRecovered{whose, id, "clinic", before, at}},
+		{"An API key ends within seven days.", KeyExpiring{whose, id, "web shop", "a1B2", at.AddDate(0, 0, 7)}},
+		{"Received entries wait for a person to decide.", InboxWaiting{whose, 1, at}},
 	}
 }

@@ -188,6 +188,21 @@ type CPFSearcher interface {
 	SearchCPFEnd(ctx context.Context, lastTwo string) ([]PersonMatch, error)
 }
 
+// InboxReporter is an instance with entries that wait for a person of their tenant.
+type InboxReporter interface {
+	// WaitingInboxes returns the inboxes in which something waits, at most limit of them. The
+	// hub asks every minute.
+	WaitingInboxes(ctx context.Context, limit int) ([]WaitingInbox, error)
+}
+
+// WaitingInbox is a tenant's inbox in which entries wait.
+type WaitingInbox struct {
+	TenantID    uuid.UUID
+	Environment hub.Environment
+	Waiting     int       // entries
+	OldestSince time.Time // when the oldest of them came
+}
+
 // PersonFinder is an instance whose persons the log of webhooks is searched for.
 type PersonFinder interface {
 	// PersonIDMember returns the member of events, and the parameter of searches, that has

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/config"
+	"integrationhub/hub/internal/alerts"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/delivery/client"
@@ -20,6 +21,7 @@ import (
 	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/ledger/write"
+	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/tracing"
@@ -38,6 +40,7 @@ type engine struct {
 	discarder      *maintain.Discarder
 	tail           *query.Tail
 	metrics        *metrics.Metrics
+	alerts         *alerts.Publisher
 	tracer         *tracing.Tracer // nil = off
 	client         *client.Client
 	log            *slog.Logger
@@ -46,9 +49,9 @@ type engine struct {
 	background sync.WaitGroup
 }
 
-// startEngine assembles the path of an event and starts its background work, and the
-// additional work.
-func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, version string, log *slog.Logger, more ...func(context.Context)) *engine {
+// startEngine assembles the path of an event and starts its background work, and that of
+// mails.
+func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, mails *mail.Outbox, consoleURL, version string, log *slog.Logger) *engine {
 	now := time.Now
 	e := &engine{
 		directory: directory.New(s.engine, s.box, speaks, log, now).WithLinkRate(cfg.LinkRate),
@@ -78,6 +81,10 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	e.retryScheduler = delivery.NewRetryScheduler(s.redis, s.installation, e.dispatcher, log)
 	filterErrors := filter.NewErrors(s.engine, log, now)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries).KeepFilterErrors(filterErrors)
+	e.alerts = alerts.NewPublisher(alerts.Config{
+		DB: s.api, Outbox: e.outbox, Directory: e.directory, Mail: mails, Log: log, Now: now,
+		FailingAfter: cfg.EndpointFailingAfter, ConsoleURL: consoleURL, OnPublished: e.metrics.CountOperational,
+	})
 	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).TakeBackWith(e.dispatcher.TakeBack)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.discarder = maintain.NewDiscarder(s.api, e.reader, e.metrics.CountFailedUnsent)
@@ -107,7 +114,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	} {
 		e.background.Go(func() { work(ctx) })
 	}
-	for i, work := range append(more, e.replays.Run, drainer.Run, eraser.Run) {
+	for i, work := range []func(context.Context){mails.Run, e.replays.Run, drainer.Run, eraser.Run, e.alerts.Run} {
 		e.background.Go(func() {
 			select {
 			case <-ctx.Done():

@@ -105,6 +105,17 @@ func (p *products) features(name string) []string {
 	return found.Spec.Features
 }
 
+// inboxes returns the hosted products with inboxes, by name.
+func (p *products) inboxes() map[string]module.InboxReporter {
+	reporters := make(map[string]module.InboxReporter)
+	for _, hostedProduct := range p.list {
+		if reporter, ok := hostedProduct.instance.(module.InboxReporter); ok {
+			reporters[hostedProduct.spec.Name] = reporter
+		}
+	}
+	return reporters
+}
+
 // searchers returns how the hosted products find people.
 func (p *products) searchers() []lookup.Searcher {
 	var list []lookup.Searcher
@@ -216,6 +227,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 			return err
 		}
 	}
+	s.engine.alerts.SetInboxes(p.inboxes())
 	running, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	p.background.Go(func() { p.connect.Run(running) })

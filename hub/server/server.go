@@ -20,6 +20,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/config"
 	"integrationhub/hub/console"
+	"integrationhub/hub/internal/alerts"
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
@@ -137,7 +138,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, o.Version, o.Log, s.mail.Run)
+	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, s.mail, s.publicURL(), o.Version, o.Log)
 	s.engine.outbox.IndexSubjects(namesOf(enabledModules(o.Config, o.Modules)))
 	if s.eventTypes, err = eventtype.NewCatalog(sendersOf(enabledModules(o.Config, o.Modules))); err != nil {
 		s.engine.stop(ctx)
@@ -194,8 +195,8 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits, KeyUse: limits,
 		Directory: registry.NewDirectory(db, registeredAs(s.options.Modules)...), Endpoints: s.products.endpoints,
-		EventTypes: registry.NewEventTypes(db, s.eventTypes),
-		Audit:      audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
+		EventTypes: registry.NewEventTypes(db, s.eventTypes), Alerts: alerts.NewService(db, s.products.endpoints, s.mail),
+		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
 		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Discarder: e.discarder, Tail: e.tail, Lookup: lookup.New(s.products.searchers(), e.reader), LookupLimiter: limits, Examine: s.examine, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
 		SecureCookies: strings.HasPrefix(s.publicURL(), "https://"), TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(), References: func() []reference.Link { return s.references(false) },

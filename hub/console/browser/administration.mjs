@@ -153,6 +153,40 @@ async function tokens(browser) {
 	await states(page, "/tokens", "**/api/v1/tokens?*", "No API tokens");
 }
 
+async function alerts(browser) {
+	const page = await open(browser, "/alerts");
+	await shows(page, "No alerts");
+	await page.getByRole("button", { name: "Create alert" }).first().click();
+	await dialog(page).getByLabel("E-mail address").fill("ops@example.com");
+	await dialog(page).locator("datalist option").first().waitFor({ state: "attached" });
+	const offered = await dialog(page).locator("datalist option").evaluateAll((options) => options.map((option) => option.value));
+	expect(offered.length > 5 && offered.every((name) => name.startsWith("hub.")), `the hub's own events are offered, not ${offered}`);
+	await look(page, "alerts-create");
+	await dialog(page).getByRole("button", { name: "Create alert" }).click();
+	await shows(page, "The alert is made", "[role=dialog]");
+	await page.keyboard.press("Escape");
+	const row = page.getByRole("row").filter({ hasText: "ops@example.com" });
+	await row.getByRole("button", { name: "Send a test" }).click();
+	await shows(page, "The test is on its way");
+	await row.getByRole("button", { name: "Change settings" }).click();
+	await dialog(page).getByLabel("Event types").fill("hub.endpoint.failing");
+	await dialog(page).getByLabel("Enabled").uncheck();
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await row.filter({ hasText: "hub.endpoint.failing" }).filter({ hasText: "Disabled" }).waitFor();
+	await page.getByRole("button", { name: "Create alert" }).first().click();
+	await dialog(page).getByLabel("Kind").selectOption("webhook");
+	await dialog(page).getByLabel("URL").fill("https://example.com/alerts");
+	await dialog(page).getByRole("button", { name: "Create alert" }).click();
+	const secret = await dialog(page).getByText(/^whsec_/).textContent();
+	await page.keyboard.press("Escape");
+	expect(!(await page.content()).includes(secret), "it is never shown again");
+	await look(page, "alerts");
+	await row.getByRole("button", { name: "Delete" }).click();
+	await dialog(page).getByRole("button", { name: "Delete" }).click();
+	await row.waitFor({ state: "detached" });
+	await states(page, "/alerts", "**/api/v1/alerts?*", "No alerts");
+}
+
 // deletes deletes a tenant, then its product: each by its name, with the refusals in between.
 async function deletes(page) {
 	const row = (name) => page.getByRole("row").filter({ hasText: name });
@@ -269,5 +303,5 @@ async function support(browser) {
 	await shows(page, "Not allowed");
 }
 
-const parts = { keys, audit, operators, tokens, tenants, mail, support };
+const parts = { keys, audit, operators, tokens, alerts, tenants, mail, support };
 await run(parts[place.part]);

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/alerts"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/connect"
@@ -79,6 +80,7 @@ type Deps struct {
 	KeyUse         KeyUse      // nil = the use of keys is not known
 	Directory      *registry.Directory
 	Endpoints      *registry.Endpoints
+	Alerts         *alerts.Service
 	EventTypes     *registry.EventTypes
 	Connect        *connect.Service
 	Audit          *audit.Recorder

@@ -63,6 +63,7 @@ var parameters = map[string]string{
 	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id", "endpoints.recover": "id", "endpoints.check-signature": "id", "endpoints.match": "id",
 	"integrations.list": "limit cursor tenant_id environment product status", "integrations.get": "id", "integrations.revoke": "id",
 	"integrations.test": "id", "integrations.rotate-secret": "id", "integrations.enable": "id", "integrations.disable": "id",
+	"alerts.list": "limit cursor", "alerts.get": "id", "alerts.update": "id", "alerts.delete": "id", "alerts.test": "id", "alerts.rotate-secret": "id",
 	"events.publish": "Idempotency-Key", "events.list": "limit cursor tenant_id environment since until", "events.get": "id",
 	"events.publish-batch": "Idempotency-Key",
 	"events.stream":        deliveryParameters + " Last-Event-ID",

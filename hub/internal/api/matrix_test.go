@@ -44,6 +44,9 @@ var bodies = map[string]string{
 	"endpoints.rotate-secret":    `{"overlap_seconds":0}`,
 	"endpoints.match":            `{"event":{"event_type":"a.b","data":{}}}`,
 	"endpoints.check-signature":  `{"body":"{}","signature":"sha256=00"}`,
+	"alerts.create":              `{"kind":"webhook","target":"https://example.com/alerts","events":["hub.*"]}`,
+	"alerts.update":              `{"target":"https://example.com/other","events":["hub.endpoint.*"],"enabled":false}`,
+	"alerts.rotate-secret":       `{"overlap_seconds":0}`,
 	"events.publish":             `{"event_type":"a.b","data":{}}`,
 	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
 	"endpoints.recover":          `{"since":"2026-01-02T03:04:05Z"}`,
@@ -54,6 +57,7 @@ var bodies = map[string]string{
 // bodiless rows are writes that take no body.
 var bodiless = map[string]bool{
 	"session.delete": true, "operators.delete": true, "tokens.delete": true, "products.delete": true, "tenants.delete": true, "keys.revoke": true, "endpoints.delete": true, "event-types.delete": true,
+	"alerts.delete": true, "alerts.test": true,
 	"integrations.revoke": true, "integrations.test": true, "integrations.enable": true, "integrations.disable": true,
 	"deliveries.retry": true, "deliveries.discard": true, "replays.cancel": true,
 }
@@ -346,7 +350,7 @@ func with(row api.Row, body, members string) string {
 }
 
 // optional are bodies that may be left out.
-var optional = map[string]bool{"endpoints.ping": true, "keys.rotate": true, "endpoints.rotate-secret": true, "integrations.rotate-secret": true}
+var optional = map[string]bool{"endpoints.ping": true, "keys.rotate": true, "endpoints.rotate-secret": true, "alerts.rotate-secret": true, "integrations.rotate-secret": true}
 
 // announce sends the headers of a request with a long body, but no body. The server must
 // refuse it without reading the body.

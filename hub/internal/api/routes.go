@@ -119,7 +119,7 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}
-	return slices.Concat(a.operatorRoutes(), rows, a.endpointRoutes(), a.eventTypeRoutes(), a.mailRoutes())
+	return slices.Concat(a.operatorRoutes(), rows, a.endpointRoutes(), a.eventTypeRoutes(), a.alertRoutes(), a.mailRoutes())
 }
 
 // endpointRoutes are those of endpoints.
@@ -159,6 +159,7 @@ var tags = []struct{ name, doc string }{
 	{"keys", "Credentials of a tenant's servers. Shown once, stored as a hash."},
 	{"integrations", "A tenant connected to a peer product: keys, secret and health of both directions."},
 	{"endpoints", "Plain webhook subscriptions of a tenant."},
+	{"alerts", "Where operators are notified of operational events: by e-mail or webhook."},
 	{"events", "What happened in a product. Publishing answers when the event is durable; it is then delivered to everyone who wants it."},
 	{"deliveries", "One event on its way to one receiver: up to four attempts, then parked. Nothing is dropped silently."},
 	{"replays", "Durable jobs that send many deliveries again."},

@@ -22,6 +22,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/hubtest"
+	"integrationhub/hub/internal/alerts"
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
@@ -113,7 +114,7 @@ func setup(t *testing.T) *bundle {
 	})
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, KeyUse: limits, Directory: registry.NewDirectory(b.db),
-		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), EventTypes: registry.NewEventTypes(b.db, code), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
+		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), EventTypes: registry.NewEventTypes(b.db, code), Alerts: alerts.NewService(b.db, registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), b.mail), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: query.NewReader(b.db).PaceFrom(b.engine.directory.Pace), Replays: b.engine.replays, Requeuer: b.engine.requeuer, Discarder: b.engine.discarder,
 		Tail: b.engine.tail, Lookup: lookup.New(nil, query.NewReader(b.db)), Wake: b.engine.dispatcher.Wake, Now: b.clock.Now, Stopping: b.engine.stopping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,

@@ -144,9 +144,9 @@ func (d *Directory) loadEndpoint(ctx context.Context, id uuid.UUID) (*Target, er
 func (d *Directory) loadEndpoints(ctx context.Context, from string, args ...any) ([]*Target, error) {
 	rows, err := d.pool.Query(ctx, `
 		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.disabled_reason = 'gone', false), coalesce(e.rate_per_minute, 0), e.ordered, coalesce(e.filter, ''), e.headers, e.client_certificate, e.client_key,
-		       e.secret, e.standard_signature, e.previous_secret, e.previous_standard_signature, coalesce(e.previous_expires_at, 'epoch'), e.switch_at_end, t.product,
+		       e.secret, e.standard_signature, e.previous_secret, e.previous_standard_signature, coalesce(e.previous_expires_at, 'epoch'), e.switch_at_end, coalesce(t.product, ''),
 		       coalesce(t.limit_deliveries_per_request, 0), coalesce(t.limit_in_flight, 0), coalesce(t.limit_queue, 0)
-		from (select e.* from `+from+`) e join hub.tenants t on t.id = e.tenant_id order by e.id`, args...)
+		from (select e.* from `+from+`) e left join hub.tenants t on t.id = e.tenant_id order by e.id`, args...)
 	if err != nil {
 		return nil, store.Wrap("loading endpoints", err)
 	}

@@ -62,7 +62,7 @@ func NewCatalog(senders []Sender) (*Catalog, error) {
 	if err := c.add(hubProduct, typePing, "Sent to one endpoint, to try it out.", ping{}); err != nil {
 		return nil, err
 	}
-	for _, sender := range senders {
+	for _, sender := range append([]Sender{{Product: hubProduct, Sends: events.FromHub()}}, senders...) {
 		for _, name := range sender.Sends {
 			var example any
 			described, isTyped := events.Describe(name)

@@ -25,7 +25,7 @@ func TestTypesFromCode(t *testing.T) {
 	t.Parallel()
 	c := catalog(t)
 	types := c.All("", "", "")
-	require.Len(t, types, 15+2)
+	require.Len(t, types, 15+2+len(events.FromHub()))
 	for i, found := range types {
 		require.True(t, found.ReadOnly)
 		if i > 0 {

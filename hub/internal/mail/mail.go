@@ -102,12 +102,39 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 		status = statusSent // it is only kept
 	}
 	err = dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
-		ID: uuid.Must(uuid.NewV7()), Product: m.product, TenantID: mail.TenantID, Recipient: to, FromName: headerText(mail.FromName, maxName), ReplyTo: replyTo,
+		ID: uuid.Must(uuid.NewV7()), Product: m.product, TenantID: &mail.TenantID, Recipient: to, FromName: headerText(mail.FromName, maxName), ReplyTo: replyTo,
 		Subject: headerText(mail.Subject, maxSubject), Body: validText(mail.Text), Html: validText(mail.HTML),
 		Attachments: attachments, Status: status, About: mail.SubjectID, Unsubscribe: mail.Unsubscribe,
 	})
 	return store.Wrap("storing a mail", err)
 }
+
+// CanSend reports whether mail goes anywhere: to a server or, in development, to the outbox
+// that developers read.
+func (o *Outbox) CanSend() bool { return o.config.Server != nil || o.config.Keep }
+
+// CheckAddress returns a [hub.ErrInvalid] unless text is exactly one e-mail address.
+func CheckAddress(location, text string) error {
+	_, err := checkAddress(location, text)
+	return err
+}
+
+// SendOwn stores an email of the hub itself, which belongs to no tenant, in the caller's
+// transaction.
+func (o *Outbox) SendOwn(ctx context.Context, tx pgx.Tx, to, subject, text string) error {
+	status := statusWaiting
+	if o.config.Server == nil && o.config.Keep {
+		status = statusSent // it is only kept
+	}
+	err := dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
+		ID: uuid.Must(uuid.NewV7()), Product: ownProduct, Recipient: to, Subject: headerText(subject, maxSubject), Body: validText(text),
+		Attachments: []byte("[]"), Status: status,
+	})
+	return store.Wrap("storing a mail", err)
+}
+
+// ownProduct is the product of the hub's own emails.
+const ownProduct = "hub"
 
 // EraseSubject implements [module.Mailer].
 func (m mailer) EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, text string) error {

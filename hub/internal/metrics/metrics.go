@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"integrationhub/hub/events"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/eventtype"
 )
@@ -33,6 +34,7 @@ type Metrics struct {
 	erasures        prometheus.Counter
 	erased          prometheus.Counter
 	abandoned       prometheus.Counter
+	operational     *prometheus.CounterVec
 	filtered        *prometheus.CounterVec
 	filterErrors    *prometheus.CounterVec
 	initialized     sync.Map // products whose counters are exported
@@ -58,6 +60,7 @@ func New() *Metrics {
 		attempts:        counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
 		filtered:        counter("hub_deliveries_filtered_total", "Deliveries that were not made because the event does not match the endpoint's filter.", "product"),
 		filterErrors:    counter("hub_filter_errors_total", "Of these, those whose filter could not be evaluated for the event.", "product"),
+		operational:     counter("hub_operational_events_total", "Operational events published, by type: what happened to endpoints, integrations and keys.", "type"),
 		duration:        histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
 		deliveryLatency: histogram("hub_delivery_latency_seconds", "Time to deliver, from an event's acceptance or from sending it again."),
 		received:        counter("hub_events_received_total", "Events that peers sent to a hosted product, by what became of them (accepted, duplicate, ignored, refused, failed).", "product", "outcome"),
@@ -75,8 +78,11 @@ func New() *Metrics {
 		abandoned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_targets_abandoned_total", Help: "Endpoints and integrations that were not in use for 15 days and stopped to collect."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.invalid, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.filtered, m.filterErrors,
+	m.registry.MustRegister(m.events, m.accepted, m.invalid, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.operational, m.filtered, m.filterErrors,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, eventType := range events.FromHub() {
+		m.operational.WithLabelValues(eventType)
+	}
 	return m
 }
 
@@ -150,6 +156,9 @@ func (m *Metrics) CountLocalLimit() { m.localLimits.Inc() }
 
 // CountAbandoned counts endpoints and integrations that stopped to collect.
 func (m *Metrics) CountAbandoned(targets int) { m.abandoned.Add(float64(targets)) }
+
+// CountOperational counts an operational event.
+func (m *Metrics) CountOperational(eventType string) { m.operational.WithLabelValues(eventType).Inc() }
 
 // CountLimited counts a request answered 429.
 func (m *Metrics) CountLimited() { m.limited.Inc() }

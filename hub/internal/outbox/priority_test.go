@@ -35,7 +35,7 @@ func TestPrioritiesAreStored(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 20)
 	ctx, tenant := t.Context(), p.tenant(1)
-	p.exec(`update hub.endpoints set event_types = '{*}'`)
+	p.exec(`update hub.endpoints set event_types = '{*,hub.*}'`)
 	list := publications(tenant, 4, "")
 	list[0].Type, list[1].Type, list[2].Type, list[3].Type = "a.normal", "a.bulk", "patient.deleted", delivery.TypePing
 	list[1].Priority = hub.PriorityBulk

@@ -65,16 +65,26 @@ func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience mod
 		publications[i].Audience = audience
 		p.Outbox.countDisagreement(publications[i])
 	}
-	stored, err := p.Outbox.prepareInTx(ctx, tx, publications)
+	return p.Outbox.PublishInTx(ctx, tx, publications)
+}
+
+// PublishInTx stores publications of one product in the caller's transaction and returns the
+// ids of their events. Their deliveries are due at once. They have neither keys nor
+// idempotency keys.
+func (o *Outbox) PublishInTx(ctx context.Context, tx pgx.Tx, publications []*Publication) ([]string, error) {
+	if len(publications) == 0 {
+		return nil, nil
+	}
+	stored, err := o.prepareInTx(ctx, tx, publications)
 	if err != nil {
 		return nil, err
 	}
-	rows := &rows{}
+	rows, first := &rows{}, publications[0]
 	if err := rows.takePlaces(ctx, tx, stored); err != nil {
 		return nil, err
 	}
 	if err := rows.insertInParts(ctx, tx, stored, nil); err != nil {
-		return nil, fmt.Errorf("storing event %s: %w", events[0].Type, err)
+		return nil, fmt.Errorf("storing event %s: %w", first.Type, err)
 	}
 	type due struct {
 		target   uuid.UUID
@@ -94,12 +104,12 @@ func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience mod
 			payloads = append(payloads, delivery.FormatDue(d.target, d.priority))
 		}
 		if _, err := tx.Exec(ctx, `select pg_notify($1, payload) from unnest($2::text[]) payload`, DueChannel, payloads); err != nil {
-			return nil, fmt.Errorf("announcing event %s: %w", events[0].Type, err)
+			return nil, fmt.Errorf("announcing event %s: %w", first.Type, err)
 		}
 	}
-	p.Outbox.recorder.CountAccepted(p.Name, len(stored), deliveries)
+	o.recorder.CountAccepted(first.Product, len(stored), deliveries)
 	for _, publication := range publications {
-		p.Outbox.countFiltered(publication)
+		o.countFiltered(publication)
 	}
 	return ids, nil
 }

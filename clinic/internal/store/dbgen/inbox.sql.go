@@ -709,3 +709,41 @@ func (q *Queries) WaitingEntries(ctx context.Context, arg WaitingEntriesParams) 
 	}
 	return items, nil
 }
+
+const waitingInboxes = `-- name: WaitingInboxes :many
+select clinic_id, env, count(*)::integer as waiting, min(received_at)::timestamptz as oldest_since
+from clinic.inbox where status = 'open' group by clinic_id, env order by clinic_id, env limit $1
+`
+
+type WaitingInboxesRow struct {
+	ClinicID    uuid.UUID
+	Env         hub.Environment
+	Waiting     int
+	OldestSince time.Time
+}
+
+// Inboxes with open entries. For the hub, not for a clinic.
+func (q *Queries) WaitingInboxes(ctx context.Context, limit int32) ([]WaitingInboxesRow, error) {
+	rows, err := q.db.Query(ctx, waitingInboxes, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WaitingInboxesRow{}
+	for rows.Next() {
+		var i WaitingInboxesRow
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.Waiting,
+			&i.OldestSince,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

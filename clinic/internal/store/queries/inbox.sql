@@ -108,3 +108,8 @@ delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
 delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
     select i.clinic_id, i.env, i.id from clinic.inbox i where i.status <> 'open' and i.settled_at < @before
     order by i.settled_at limit @row_limit::int for update of i skip locked);
+
+-- name: WaitingInboxes :many
+-- Inboxes with open entries. For the hub, not for a clinic.
+select clinic_id, env, count(*)::integer as waiting, min(received_at)::timestamptz as oldest_since
+from clinic.inbox where status = 'open' group by clinic_id, env order by clinic_id, env limit $1;

@@ -171,6 +171,13 @@ const tokens = createRoute({
 	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/tokens/Tokens"), "Tokens"),
 });
+const alerts = createRoute({
+	getParentRoute: () => shell,
+	path: "/alerts",
+	staticData: oneEnvironment,
+	loader: loadScreenTexts,
+	component: lazyRouteComponent(() => import("../screens/alerts/Alerts"), "Alerts"),
+});
 const tenants = createRoute({
 	getParentRoute: () => shell,
 	path: "/tenants",
@@ -227,7 +234,7 @@ const missing = createRoute({ getParentRoute: () => shell, path: "$", component:
 
 export function makeRouter(queries: QueryClient) {
 	return createRouter({
-		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, eventTypes, eventType, replays, replay, audit, operatorList, tokens, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
+		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, eventTypes, eventType, replays, replay, audit, operatorList, tokens, alerts, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
 		context: { queries },
 		parseSearch,
 		stringifySearch,

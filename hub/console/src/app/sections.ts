@@ -34,6 +34,7 @@ export const sections = [
 			{ to: "/tenants", label: "tenants" },
 			{ to: "/operators", label: "operators" },
 			{ to: "/tokens", label: "tokens" },
+			{ to: "/alerts", label: "alerts" },
 			{ to: "/audit", label: "audit" },
 			{ to: "/mail", label: "mail" },
 		],

@@ -25,7 +25,7 @@ export const messages = {
 	},
 	nav: {
 		lookup: "Lookup", journey: "Journey", phone: "Phone", support: "Support",
-		replays: "Replays", keys: "API keys", endpoints: "Endpoints", eventTypes: "Event types", administration: "Administration", tenants: "Products and tenants", operators: "Operators", tokens: "API tokens", audit: "Audit log", mail: "Mail",
+		replays: "Replays", keys: "API keys", endpoints: "Endpoints", eventTypes: "Event types", administration: "Administration", tenants: "Products and tenants", operators: "Operators", tokens: "API tokens", alerts: "Alerts", audit: "Audit log", mail: "Mail",
 		label: "Sections", observe: "Observe", deliveries: "Deliveries",
 		overview: "Overview", map: "Map", health: "Health", connections: "Connections", integrations: "Integrations", connect: "Connect",
 	},

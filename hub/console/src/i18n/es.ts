@@ -26,7 +26,7 @@ export const messages: Messages = {
 	},
 	nav: {
 		lookup: "Consulta", journey: "Recorrido", phone: "Teléfono", support: "Soporte",
-		replays: "Reenvíos", keys: "Claves de API", endpoints: "Endpoints", eventTypes: "Tipos de evento", administration: "Administración", tenants: "Productos y cuentas", operators: "Operadores", tokens: "Tokens de API", audit: "Auditoría", mail: "Correo",
+		replays: "Reenvíos", keys: "Claves de API", endpoints: "Endpoints", eventTypes: "Tipos de evento", administration: "Administración", tenants: "Productos y cuentas", operators: "Operadores", tokens: "Tokens de API", alerts: "Alertas", audit: "Auditoría", mail: "Correo",
 		label: "Secciones", observe: "Observar", deliveries: "Entregas",
 		overview: "Resumen", map: "Mapa", health: "Salud", connections: "Conexiones", integrations: "Integraciones", connect: "Conectar",
 	},

@@ -26,7 +26,7 @@ export const messages: Messages = {
 	},
 	nav: {
 		lookup: "Consulta", journey: "Jornada", phone: "Telefone", support: "Suporte",
-		replays: "Reenvios", keys: "Chaves de API", endpoints: "Endpoints", eventTypes: "Tipos de evento", administration: "Administração", tenants: "Produtos e contas", operators: "Operadores", tokens: "Tokens de API", audit: "Auditoria", mail: "E-mails",
+		replays: "Reenvios", keys: "Chaves de API", endpoints: "Endpoints", eventTypes: "Tipos de evento", administration: "Administração", tenants: "Produtos e contas", operators: "Operadores", tokens: "Tokens de API", alerts: "Alertas", audit: "Auditoria", mail: "E-mails",
 		label: "Seções", observe: "Observar", deliveries: "Entregas",
 		overview: "Visão geral", map: "Mapa", health: "Saúde", connections: "Conexões", integrations: "Integrações", connect: "Conectar",
 	},

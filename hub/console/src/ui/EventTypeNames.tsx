@@ -4,17 +4,20 @@ import { useId, useState } from "react";
 import { client, read } from "../api/client";
 import { useScreenTexts } from "../i18n/screens";
 
-/** EventTypeNames is the field for an endpoint's event types. It offers the names that are described. */
-export function EventTypeNames({ value = "*" }: { value?: string }) {
+/**
+ * EventTypeNames is the field for event types. It offers the names that are described, the hub's own
+ * among them; product limits them to one's.
+ */
+export function EventTypeNames({ value = "*", product }: { value?: string; product?: string }) {
 	const { endpoints: texts } = useScreenTexts();
 	const list = useId();
 	const [typed, setTyped] = useState(value);
 	const known = useQuery({ queryKey: ["event-types", "names"], queryFn: () => read(client.GET("/api/v1/event-types", { params: { query: { limit: 200 } } })) });
 	const before = typed.replace(/[^\s,]*$/, "");
-	const names = [...new Set(known.data?.items.filter((type) => type.product !== "hub").map((type) => type.name))];
+	const names = [...new Set(known.data?.items.filter((type) => !product || type.product === product).map((type) => type.name))];
 	return (
 		<>
-			<TextInput name="types" required maxLength={2000} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} list={list} label={texts.types} description={texts.typesHelp} />
+			<TextInput name="types" required maxLength={2000} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} list={list} label={texts.types} description={product ? undefined : texts.typesHelp} />
 			<datalist id={list}>
 				{names.map((name) => (
 					<option key={name} value={before + name} />

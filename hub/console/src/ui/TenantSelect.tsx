@@ -9,8 +9,11 @@ import { tenantQuery } from "./TenantName";
 
 const limit = 100;
 
-/** TenantSelect is a field for a tenant: a list, and above it a search where there are many. */
-export function TenantSelect({ tenant }: { tenant?: string }) {
+/**
+ * TenantSelect is a field for a tenant: a list, and above it a search where there are many. It may stay
+ * empty where all is given, which says what that means.
+ */
+export function TenantSelect({ tenant, all }: { tenant?: string; all?: string }) {
 	const { t } = useLanguage();
 	const screens = useScreenTexts();
 	const [q, setQ] = useState("");
@@ -24,7 +27,7 @@ export function TenantSelect({ tenant }: { tenant?: string }) {
 	return (
 		<>
 			{(found.data?.next_cursor || q) && <TextInput size="xs" type="search" maxLength={120} label={screens.connect.findTenant} value={q} onChange={(event) => setQ(event.currentTarget.value)} />}
-			<Select key={rows[0]?.id} name="tenant" required label={t.ui.tenant} value={tenant ?? (rows.length === 1 ? rows[0]?.id : "")} options={[["", screens.connect.choose], ...rows.map(({ id, name, product }): [string, string] => [id, `${name} · ${product}`])]} />
+			<Select key={rows[0]?.id} name="tenant" required={!all} label={t.ui.tenant} value={tenant ?? (rows.length === 1 && !all ? rows[0]?.id : "")} options={[["", all ?? screens.connect.choose], ...rows.map(({ id, name, product }): [string, string] => [id, `${name} · ${product}`])]} />
 		</>
 	);
 }

@@ -43,11 +43,14 @@ func (m *Maintenance) rollUpOnce(ctx context.Context) (more bool, err error) {
 		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, rollupLock).Scan(&hasLock); err != nil || !hasLock {
 			return err
 		}
-		rollups, n, err := takeDeltas(ctx, tx)
+		rollups, health, n, err := takeDeltas(ctx, tx)
 		if err != nil || n == 0 {
 			return err
 		}
 		more = n == deltasPerRollUp
+		if err := health.record(ctx, tx, m.now()); err != nil {
+			return err
+		}
 		return addRollups(ctx, tx, rollups)
 	})
 	if err != nil {
@@ -56,14 +59,14 @@ func (m *Maintenance) rollUpOnce(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, int, error) {
+func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, targetHealth, int, error) {
 	rows, err := tx.Query(ctx, `
 		delete from hub.rollup_deltas where ctid = any(array(select ctid from hub.rollup_deltas limit $1))
 		returning bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency`, deltasPerRollUp)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	rollups := make(map[rollupKey]*rollup)
+	rollups, health := make(map[rollupKey]*rollup), make(targetHealth)
 	var bucketStart time.Time
 	var tenant, target uuid.UUID
 	var product string
@@ -71,6 +74,7 @@ func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, int, err
 	var latency []int32
 	tag, err := pgx.ForEachRow(rows, []any{&bucketStart, &tenant, &target, &product,
 		&delta.accepted, &delta.delivered, &delta.failed, &delta.parked, &delta.attempts, &delta.errors, &latency}, func() error {
+		health.add(target, product, &delta)
 		for _, width := range []time.Duration{ledger.FineBucket, ledger.CoarseBucket} {
 			bucket := bucketStart.UTC().Truncate(width)
 			for _, key := range [...]rollupKey{
@@ -89,7 +93,7 @@ func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, int, err
 		}
 		return nil
 	})
-	return rollups, int(tag.RowsAffected()), err
+	return rollups, health, int(tag.RowsAffected()), err
 }
 
 // add adds a delta. latency has the class of each of its delivered attempts.

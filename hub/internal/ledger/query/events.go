@@ -18,7 +18,7 @@ import (
 type EventItem struct {
 	ID            string          `json:"id" doc:"Names the event, evt_ and 16 hexadecimal digits"`
 	Product       string          `json:"product" doc:"Name of the product"`
-	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	TenantID      *uuid.UUID      `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to; null: it is for alerts of the operators"`
 	Environment   string          `json:"environment" doc:"Whether it is for live or test data; the two never mix"`
 	EventType     string          `json:"event_type" doc:"What happened, such as appointment.created"`
 	CorrelationID *string         `json:"correlation_id" doc:"Ties events and deliveries of one matter together; null: none"`
@@ -87,7 +87,7 @@ func (r *Reader) Event(ctx context.Context, id string, owner Owner) (EventItem, 
 // readEventsSQL reads events by conditions, up to a limit. It is planned with the values at hand:
 // a plan for any tenant might walk the log for one that has no events.
 const readEventsSQL = `
-	select e.seq, e.id, e.product, e.tenant_id, e.environment, e.event_type, e.correlation_id, e.deliveries, e.created_at, e.body
+	select e.seq, e.id, e.product, nullif(e.tenant_id, '` + noTenant + `'), e.environment, e.event_type, e.correlation_id, e.deliveries, e.created_at, e.body
 	from hub.events e where %s order by e.seq desc limit %d`
 
 func (r *Reader) events(ctx context.Context, c Conditions, limit int) ([]EventItem, error) {

@@ -24,7 +24,7 @@ type Item struct {
 	EventID       string          `json:"event_id" doc:"Event id; empty for a refused webhook without a valid one" example:"evt_0123456789abcdef"`
 	Direction     string          `json:"direction" enum:"inbound,outbound" doc:"Whether the hub sends it (outbound) or received it (inbound)"`
 	Product       string          `json:"product" doc:"Product the event came from"`
-	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	TenantID      *uuid.UUID      `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to; null: it is sent to an alert of the operators"`
 	TenantName    string          `json:"tenant_name" maxLength:"200" doc:"How people call the customer" example:"Acme"`
 	Environment   string          `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	IntegrationID *uuid.UUID      `json:"integration_id" format:"uuid" nullable:"true" doc:"Integration it went to, or null"`
@@ -53,7 +53,7 @@ type Item struct {
 // readItemsSQL reads Items by id, with their events and their last attempts, from the
 // tables of one day: on the parent tables the planning alone takes longer.
 const readItemsSQL = `
-	select d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
+	select d.id, d.event_id, d.inbound, d.product, nullif(d.tenant_id, '` + noTenant + `'), d.environment, d.target_id, d.integration, d.event_type,
 		d.correlation_id, e.ordering_key, d.out_of_order, e.body, d.priority, d.status, d.reason, d.status_code,
 		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
 		d.created_at, d.next_attempt_at, d.finished_at, greatest(a.stored_at, d.finished_at, d.created_at),
@@ -69,6 +69,9 @@ const readItemsSQL = `
 		select response_body, stored_at from hub.attempts_%[1]s a
 		where a.delivery_id = d.id and d.started_at is null order by a.number desc, a.started_at desc limit 1) a on true
 	where d.id = any($1::uuid[]) order by d.id desc`
+
+// noTenant is the tenant_id of what is sent to alerts.
+const noTenant = "00000000-0000-0000-0000-000000000000"
 
 // countSameDay counts the first ids of one day.
 func countSameDay(ids []uuid.UUID) int {

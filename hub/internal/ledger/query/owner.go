@@ -9,7 +9,8 @@ type Owner struct {
 	Environment string // "" = both
 }
 
-// Covers reports whether what belongs to a tenant and environment may be read or changed.
-func (o Owner) Covers(tenantID uuid.UUID, environment string) bool {
-	return (o.TenantID == nil || *o.TenantID == tenantID) && (o.Environment == "" || o.Environment == environment)
+// Covers reports whether what belongs to a tenant and environment may be read or changed; nil is
+// no tenant's.
+func (o Owner) Covers(tenantID *uuid.UUID, environment string) bool {
+	return (o.TenantID == nil || tenantID != nil && *o.TenantID == *tenantID) && (o.Environment == "" || o.Environment == environment)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -267,7 +268,7 @@ func (f Filter) targets(ctx context.Context, db DB, e readLimits) ([]uuid.UUID, 
 }
 
 // hubProduct is the product of the hub's own events, such as hub.ping.
-const hubProduct = "hub"
+const hubProduct = ledger.HubProduct
 
 // hubProductCondition is written as the condition of the index that has them.
 const hubProductCondition = "d.product = '" + hubProduct + "'"

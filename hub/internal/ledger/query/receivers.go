@@ -57,9 +57,9 @@ func (r *Reader) Receivers(ctx context.Context, to time.Time) ([]ReceiverStats, 
 	rows, err := r.pool.Query(ctx, `
 		with counted as (
 			select scope_id as id, tenant_id, bucket, attempts, errors, failed + parked as failed from hub.statistics
-			where width = 30 and scope = $1 and bucket >= $2 and bucket < $3
+			where width = 30 and scope = $1 and bucket >= $2 and bucket < $3 and tenant_id <> '`+noTenant+`'
 			union all
-			select target_id, tenant_id, bucket, attempts, errors, failed + parked from hub.rollup_deltas where bucket >= $2 and bucket < $3),
+			select target_id, tenant_id, bucket, attempts, errors, failed + parked from hub.rollup_deltas where bucket >= $2 and bucket < $3 and tenant_id <> '`+noTenant+`'),
 		busiest as (select id from counted group by id order by sum(attempts) desc, id limit $4)
 		select id, tenant_id, extract(epoch from bucket - $2)::bigint / 3600 as hour, sum(attempts)::bigint, sum(errors)::bigint, sum(failed)::bigint
 		from counted join busiest using (id) group by id, tenant_id, hour order by id`, ledger.ScopeTarget, first, end, MaxReceivers)

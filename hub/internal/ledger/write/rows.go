@@ -16,6 +16,7 @@ type rows struct {
 	deltas        bulk.Columns
 	goneEndpoints bulk.Columns
 	parks         bulk.Columns
+	parkSignals   bulk.Columns
 	settledLeases bulk.Columns
 	orders        bulk.Columns
 }

@@ -26,7 +26,7 @@ func (q *Queries) CountEndpoints(ctx context.Context, tenantID uuid.UUID) (int64
 
 const createEndpoint = `-- name: CreateEndpoint :one
 insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature, headers, client_certificate, client_key)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key, tenant_ref
 `
 
 type CreateEndpointParams struct {
@@ -92,6 +92,7 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		&i.Headers,
 		&i.ClientCertificate,
 		&i.ClientKey,
+		&i.TenantRef,
 	)
 	return i, err
 }
@@ -99,7 +100,7 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 const deleteEndpoint = `-- name: DeleteEndpoint :one
 update hub.endpoints set deleted_at = now(), enabled = false, updated_at = now()
 where id = $1 and deleted_at is null
-  and ($2::uuid is null or tenant_id = $2)
+  and ($2::uuid is null and tenant_ref is not null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
 returning tenant_id
 `
@@ -118,9 +119,9 @@ func (q *Queries) DeleteEndpoint(ctx context.Context, arg DeleteEndpointParams) 
 }
 
 const endpointByID = `-- name: EndpointByID :one
-select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key from hub.endpoints
+select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key, tenant_ref from hub.endpoints
 where id = $1 and deleted_at is null
-  and ($2::uuid is null or tenant_id = $2)
+  and ($2::uuid is null and tenant_ref is not null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
 `
 
@@ -130,7 +131,8 @@ type EndpointByIDParams struct {
 	Environment *string
 }
 
-// Not found also when it belongs to another tenant or environment than the caller's.
+// Not found also when it belongs to another tenant or environment than the caller's. Those of
+// alerts, which belong to no tenant, are found by the nil UUID alone.
 func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (Endpoint, error) {
 	row := q.db.QueryRow(ctx, endpointByID, arg.ID, arg.TenantID, arg.Environment)
 	var i Endpoint
@@ -160,6 +162,7 @@ func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (End
 		&i.Headers,
 		&i.ClientCertificate,
 		&i.ClientKey,
+		&i.TenantRef,
 	)
 	return i, err
 }
@@ -167,7 +170,7 @@ func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (End
 const endpointWasDeleted = `-- name: EndpointWasDeleted :one
 select exists (select from hub.endpoints
 where id = $1 and deleted_at is not null
-  and ($2::uuid is null or tenant_id = $2)
+  and ($2::uuid is null and tenant_ref is not null or tenant_id = $2)
   and ($3::text is null or environment = $3::text))::boolean
 `
 
@@ -214,7 +217,7 @@ func (q *Queries) FilterErrorsOf(ctx context.Context, endpointIds []uuid.UUID) (
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, e.ordered, e.filter, e.headers, e.client_certificate, e.client_key, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, e.ordered, e.filter, e.headers, e.client_certificate, e.client_key, e.tenant_ref, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 where e.deleted_at is null
   and ($1::uuid is null or e.tenant_id = $1)
   and ($2::text is null or t.product = $2)
@@ -280,6 +283,7 @@ func (q *Queries) ListEndpoints(ctx context.Context, arg ListEndpointsParams) ([
 			&i.Endpoint.Headers,
 			&i.Endpoint.ClientCertificate,
 			&i.Endpoint.ClientKey,
+			&i.Endpoint.TenantRef,
 			&i.Product,
 		); err != nil {
 			return nil, err
@@ -299,9 +303,9 @@ set previous_secret = case when $1::timestamptz is null then null else secret en
     previous_standard_signature = standard_signature, switch_at_end = $2,
     secret = $3, standard_signature = $4, updated_at = now()
 where id = $5 and deleted_at is null
-  and ($6::uuid is null or tenant_id = $6)
+  and ($6::uuid is null and tenant_ref is not null or tenant_id = $6)
   and ($7::text is null or environment = $7::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key, tenant_ref
 `
 
 type RotateEndpointSecretParams struct {
@@ -351,8 +355,30 @@ func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSe
 		&i.Headers,
 		&i.ClientCertificate,
 		&i.ClientKey,
+		&i.TenantRef,
 	)
 	return i, err
+}
+
+const updateAlertEndpoint = `-- name: UpdateAlertEndpoint :execrows
+update hub.endpoints
+set url = $1, enabled = $2, disabled_reason = case when $2 then null else disabled_reason end, updated_at = now()
+where id = $3 and tenant_ref is null and deleted_at is null
+`
+
+type UpdateAlertEndpointParams struct {
+	Url     string
+	Enabled bool
+	ID      uuid.UUID
+}
+
+// Of an alert: it belongs to no tenant.
+func (q *Queries) UpdateAlertEndpoint(ctx context.Context, arg UpdateAlertEndpointParams) (int64, error) {
+	result, err := q.db.Exec(ctx, updateAlertEndpoint, arg.Url, arg.Enabled, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const updateEndpoint = `-- name: UpdateEndpoint :one
@@ -364,9 +390,9 @@ set url = $1, event_types = $2, description = $3,
     client_key = case when $10::boolean then $12::bytea else client_key end,
     disabled_reason = case when $4 then null else disabled_reason end, updated_at = now()
 where id = $13 and deleted_at is null
-  and ($14::uuid is null or tenant_id = $14)
+  and ($14::uuid is null and tenant_ref is not null or tenant_id = $14)
   and ($15::text is null or environment = $15::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key, tenant_ref
 `
 
 type UpdateEndpointParams struct {
@@ -432,6 +458,7 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		&i.Headers,
 		&i.ClientCertificate,
 		&i.ClientKey,
+		&i.TenantRef,
 	)
 	return i, err
 }

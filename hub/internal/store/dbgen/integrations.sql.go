@@ -334,7 +334,7 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 }
 
 const integrationKeyByHash = `-- name: IntegrationKeyByHash :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link from hub.keys where hash = $1 and tenant_id = $2 and environment = $3
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link, expiry_announced_at from hub.keys where hash = $1 and tenant_id = $2 and environment = $3
   and revoked_at is null and (expires_at is null or expires_at > $4::timestamptz)
 `
 
@@ -371,6 +371,7 @@ func (q *Queries) IntegrationKeyByHash(ctx context.Context, arg IntegrationKeyBy
 		&i.IntegrationID,
 		&i.Superseded,
 		&i.Link,
+		&i.ExpiryAnnouncedAt,
 	)
 	return i, err
 }

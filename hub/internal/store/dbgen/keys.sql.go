@@ -15,7 +15,7 @@ import (
 
 const createKey = `-- name: CreateKey :one
 insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id, link)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link, expiry_announced_at
 `
 
 type CreateKeyParams struct {
@@ -67,6 +67,7 @@ func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, erro
 		&i.IntegrationID,
 		&i.Superseded,
 		&i.Link,
+		&i.ExpiryAnnouncedAt,
 	)
 	return i, err
 }
@@ -101,7 +102,7 @@ func (q *Queries) IsLinkKey(ctx context.Context, hash []byte) (bool, error) {
 }
 
 const keyByID = `-- name: KeyByID :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link from hub.keys where id = $1 and tenant_id = $2 and environment = $3
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link, expiry_announced_at from hub.keys where id = $1 and tenant_id = $2 and environment = $3
 `
 
 type KeyByIDParams struct {
@@ -132,12 +133,13 @@ func (q *Queries) KeyByID(ctx context.Context, arg KeyByIDParams) (Key, error) {
 		&i.IntegrationID,
 		&i.Superseded,
 		&i.Link,
+		&i.ExpiryAnnouncedAt,
 	)
 	return i, err
 }
 
 const keyWithTenantByHash = `-- name: KeyWithTenantByHash :one
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name, t.external_ref, p.validation
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, k.expiry_announced_at, t.product, t.name as tenant_name, t.external_ref, p.validation
 from hub.keys k join hub.tenants t on t.id = k.tenant_id join hub.products p on p.name = t.product
 where k.hash = $1 and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
@@ -173,6 +175,7 @@ func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.
 		&i.Key.IntegrationID,
 		&i.Key.Superseded,
 		&i.Key.Link,
+		&i.Key.ExpiryAnnouncedAt,
 		&i.Product,
 		&i.TenantName,
 		&i.ExternalRef,
@@ -182,7 +185,7 @@ func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.
 }
 
 const keysWithTenantByHash = `-- name: KeysWithTenantByHash :many
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name, t.external_ref, p.validation
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, k.expiry_announced_at, t.product, t.name as tenant_name, t.external_ref, p.validation
 from hub.keys k join hub.tenants t on t.id = k.tenant_id join hub.products p on p.name = t.product
 where k.hash = any($1::bytea[]) and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
@@ -223,6 +226,7 @@ func (q *Queries) KeysWithTenantByHash(ctx context.Context, hashes [][]byte, at 
 			&i.Key.IntegrationID,
 			&i.Key.Superseded,
 			&i.Key.Link,
+			&i.Key.ExpiryAnnouncedAt,
 			&i.Product,
 			&i.TenantName,
 			&i.ExternalRef,
@@ -239,7 +243,7 @@ func (q *Queries) KeysWithTenantByHash(ctx context.Context, hashes [][]byte, at 
 }
 
 const listKeys = `-- name: ListKeys :many
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, k.expiry_announced_at, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where ($1::uuid is null or k.tenant_id = $1)
   and ($2::text is null or t.product = $2)
   and ($3::text is null or k.environment = $3::text)
@@ -294,6 +298,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ListKeysR
 			&i.Key.IntegrationID,
 			&i.Key.Superseded,
 			&i.Key.Link,
+			&i.Key.ExpiryAnnouncedAt,
 			&i.Product,
 			&i.TenantName,
 		); err != nil {
@@ -308,7 +313,7 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ListKeysR
 }
 
 const lockKey = `-- name: LockKey :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link from hub.keys where id = $1 for update
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link, expiry_announced_at from hub.keys where id = $1 for update
 `
 
 func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
@@ -332,6 +337,7 @@ func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
 		&i.IntegrationID,
 		&i.Superseded,
 		&i.Link,
+		&i.ExpiryAnnouncedAt,
 	)
 	return i, err
 }

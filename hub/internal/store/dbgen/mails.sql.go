@@ -90,7 +90,7 @@ type CreateMailParams struct {
 	Status      string
 	About       string
 	Unsubscribe string
-	TenantID    uuid.UUID
+	TenantID    *uuid.UUID
 }
 
 func (q *Queries) CreateMail(ctx context.Context, arg CreateMailParams) error {

@@ -11,6 +11,19 @@ import (
 	"integrationhub/hub"
 )
 
+type Alert struct {
+	ID        uuid.UUID
+	Kind      string
+	Target    string
+	Events    []string
+	Product   *string
+	TenantID  *uuid.UUID
+	Enabled   bool
+	MailedAt  *time.Time
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
 type Endpoint struct {
 	ID                        uuid.UUID
 	TenantID                  uuid.UUID
@@ -37,6 +50,7 @@ type Endpoint struct {
 	Headers                   []byte
 	ClientCertificate         *string
 	ClientKey                 []byte
+	TenantRef                 *uuid.UUID
 }
 
 type EventType struct {
@@ -123,23 +137,24 @@ type Job struct {
 }
 
 type Key struct {
-	ID            uuid.UUID
-	TenantID      uuid.UUID
-	Name          string
-	Environment   hub.Environment
-	Hash          []byte
-	Prefix        string
-	Last4         string
-	Scopes        []string
-	Rate          string
-	CreatedAt     time.Time
-	ExpiresAt     *time.Time
-	RevokedAt     *time.Time
-	ReplacedBy    *uuid.UUID
-	LastUsedAt    *time.Time
-	IntegrationID *uuid.UUID
-	Superseded    bool
-	Link          bool
+	ID                uuid.UUID
+	TenantID          uuid.UUID
+	Name              string
+	Environment       hub.Environment
+	Hash              []byte
+	Prefix            string
+	Last4             string
+	Scopes            []string
+	Rate              string
+	CreatedAt         time.Time
+	ExpiresAt         *time.Time
+	RevokedAt         *time.Time
+	ReplacedBy        *uuid.UUID
+	LastUsedAt        *time.Time
+	IntegrationID     *uuid.UUID
+	Superseded        bool
+	Link              bool
+	ExpiryAnnouncedAt *time.Time
 }
 
 type Operator struct {

@@ -6,10 +6,11 @@ insert into hub.endpoints (id, tenant_id, environment, url, event_types, descrip
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning *;
 
 -- name: EndpointByID :one
--- Not found also when it belongs to another tenant or environment than the caller's.
+-- Not found also when it belongs to another tenant or environment than the caller's. Those of
+-- alerts, which belong to no tenant, are found by the nil UUID alone.
 select * from hub.endpoints
 where id = sqlc.arg(id) and deleted_at is null
-  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(tenant_id)::uuid is null and tenant_ref is not null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text);
 
 -- name: FilterErrorsOf :many
@@ -18,7 +19,7 @@ select * from hub.filter_errors where endpoint_id = any(sqlc.arg(endpoint_ids)::
 -- name: EndpointWasDeleted :one
 select exists (select from hub.endpoints
 where id = sqlc.arg(id) and deleted_at is not null
-  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(tenant_id)::uuid is null and tenant_ref is not null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text))::boolean;
 
 -- name: ListEndpoints :many
@@ -40,7 +41,7 @@ set url = sqlc.arg(url), event_types = sqlc.arg(event_types), description = sqlc
     client_key = case when sqlc.arg(set_certificate)::boolean then sqlc.narg(client_key)::bytea else client_key end,
     disabled_reason = case when sqlc.arg(enabled) then null else disabled_reason end, updated_at = now()
 where id = sqlc.arg(id) and deleted_at is null
-  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(tenant_id)::uuid is null and tenant_ref is not null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text)
 returning *;
 
@@ -51,13 +52,19 @@ set previous_secret = case when sqlc.narg(previous_expires_at)::timestamptz is n
     previous_standard_signature = standard_signature, switch_at_end = sqlc.arg(switch_at_end),
     secret = sqlc.arg(secret), standard_signature = sqlc.arg(standard_signature), updated_at = now()
 where id = sqlc.arg(id) and deleted_at is null
-  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(tenant_id)::uuid is null and tenant_ref is not null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text)
 returning *;
 
 -- name: DeleteEndpoint :one
 update hub.endpoints set deleted_at = now(), enabled = false, updated_at = now()
 where id = sqlc.arg(id) and deleted_at is null
-  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(tenant_id)::uuid is null and tenant_ref is not null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text)
 returning tenant_id;
+
+-- name: UpdateAlertEndpoint :execrows
+-- Of an alert: it belongs to no tenant.
+update hub.endpoints
+set url = sqlc.arg(url), enabled = sqlc.arg(enabled), disabled_reason = case when sqlc.arg(enabled) then null else disabled_reason end, updated_at = now()
+where id = sqlc.arg(id) and tenant_ref is null and deleted_at is null;

@@ -1,6 +1,6 @@
 -- name: CreateMail :exec
 insert into hub.mails (id, product, tenant_id, recipient, from_name, reply_to, subject, body, html, attachments, status, about, unsubscribe)
-values ($1, $2, sqlc.arg(tenant_id)::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+values ($1, $2, sqlc.narg(tenant_id)::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: ClaimMails :many
 -- Leases what is due to this process. The database's clock counts.

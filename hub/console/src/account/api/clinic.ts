@@ -2121,9 +2121,9 @@ export interface components {
             status_code: number | null;
             /**
              * Format: uuid
-             * @description Tenant it belongs to
+             * @description Tenant it belongs to; null: it is sent to an alert of the operators
              */
-            tenant_id: string;
+            tenant_id: string | null;
             /**
              * @description How people call the customer
              * @example Acme
@@ -2324,9 +2324,9 @@ export interface components {
             status_code: number | null;
             /**
              * Format: uuid
-             * @description Tenant it belongs to
+             * @description Tenant it belongs to; null: it is sent to an alert of the operators
              */
-            tenant_id: string;
+            tenant_id: string | null;
             /**
              * @description How people call the customer
              * @example Acme

@@ -3242,9 +3242,9 @@ export interface components {
             status_code: number | null;
             /**
              * Format: uuid
-             * @description Tenant it belongs to
+             * @description Tenant it belongs to; null: it is sent to an alert of the operators
              */
-            tenant_id: string;
+            tenant_id: string | null;
             /**
              * @description How people call the customer
              * @example Acme
@@ -3445,9 +3445,9 @@ export interface components {
             status_code: number | null;
             /**
              * Format: uuid
-             * @description Tenant it belongs to
+             * @description Tenant it belongs to; null: it is sent to an alert of the operators
              */
-            tenant_id: string;
+            tenant_id: string | null;
             /**
              * @description How people call the customer
              * @example Acme

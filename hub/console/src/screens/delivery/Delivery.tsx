@@ -27,7 +27,7 @@ function Details({ delivery }: { delivery: Shown }) {
 	const { environment, ...shown } = route.useSearch();
 	const navigate = route.useNavigate();
 	const queries = useQueryClient();
-	const tenant = useQuery(tenantQuery(delivery.tenant_id));
+	const tenant = useQuery({ ...tenantQuery(delivery.tenant_id ?? ""), enabled: delivery.tenant_id !== null });
 	const receiver = useQuery(receiverQuery(delivery));
 	const correlation = (id: string) => (
 		<>
@@ -55,7 +55,7 @@ function Details({ delivery }: { delivery: Shown }) {
 			onRetried={() => Promise.all([queries.invalidateQueries({ queryKey: ["delivery", delivery.id] }), queries.invalidateQueries({ queryKey: ["deliveries"], refetchType: "none" })])}
 			facts={{
 				correlation,
-				tenant: `${tenant.data?.name ?? delivery.tenant_id} · ${delivery.product}`,
+				tenant: `${tenant.data?.name ?? delivery.tenant_id ?? "–"} · ${delivery.product}`,
 				receiver: (
 					<>
 						{delivery.endpoint_id ? t.delivery.endpoint : t.delivery.integration}

@@ -3,7 +3,7 @@ import { client, type Environment, read } from "../../api/client";
 import type { Row } from "../../ui/deliveries/paging";
 
 /** Step is an event and what became of it. */
-export type Step = { id: string; at: string; type: string; product: string; tenant: string; tenantID: string; inbound: boolean; deliveries: Row[] };
+export type Step = { id: string; at: string; type: string; product: string; tenant: string; tenantID: string | null; inbound: boolean; deliveries: Row[] };
 
 export type Journey = { steps: Step[]; deliveries: number; partial: boolean };
 

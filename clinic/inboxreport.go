@@ -1,0 +1,23 @@
+package clinic
+
+import (
+	"context"
+	"fmt"
+
+	"integrationhub/hub/module"
+)
+
+var _ module.InboxReporter = (*instance)(nil)
+
+// WaitingInboxes implements [module.InboxReporter].
+func (i *instance) WaitingInboxes(ctx context.Context, limit int) ([]module.WaitingInbox, error) {
+	rows, err := i.store.WaitingInboxes(ctx, int32(limit))
+	if err != nil {
+		return nil, fmt.Errorf("reading open entries of inboxes: %w", err)
+	}
+	list := make([]module.WaitingInbox, len(rows))
+	for n, row := range rows {
+		list[n] = module.WaitingInbox{TenantID: row.ClinicID, Environment: row.Env, Waiting: row.Waiting, OldestSince: row.OldestSince}
+	}
+	return list, nil
+}

@@ -1,0 +1,132 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/module"
+)
+
+const (
+	minFailures     = 5   // attempts, before an endpoint counts as failing
+	detectedPerTick = 500 // endpoints, or keys
+	// An endpoint has recovered once nothing failed for this part of the time after which it
+	// counts as failing: one that flaps stays failing.
+	recoveryShare = 10
+	expiryNotice  = 7 * 24 * time.Hour
+	maxInboxes    = 1000 // of a product, in one look
+	inboxSpace    = "inbox/"
+)
+
+// signalFailing signals endpoints that fail for long enough, and failing ones that recovered.
+func (p *Publisher) signalFailing(ctx context.Context) error {
+	now := p.Now()
+	_, err := p.DB.Exec(ctx, `
+		with due as (
+			select endpoint_id from hub.endpoint_failures where announced_at is null and since <= $1 and attempts >= $2
+			order by since limit $3 for update skip locked),
+		unused as (
+			delete from hub.endpoint_failures f using due left join hub.endpoints e on e.id = due.endpoint_id and e.enabled and e.deleted_at is null
+			where f.endpoint_id = due.endpoint_id and e.id is null),
+		announced as (
+			update hub.endpoint_failures f set announced_at = $4 from due join hub.endpoints e on e.id = due.endpoint_id and e.enabled and e.deleted_at is null
+			where f.endpoint_id = due.endpoint_id returning e.id, e.tenant_id, e.environment, e.url, f.since, f.attempts)
+		insert into hub.signals (event_type, tenant_id, environment, details)
+		select 'hub.endpoint.failing', tenant_id, environment, jsonb_build_object('endpoint_id', id, 'url', url, 'failing_since', since, 'attempts', attempts)
+		from announced order by since, id`, now.Add(-p.FailingAfter), minFailures, detectedPerTick, now)
+	if err != nil {
+		return fmt.Errorf("detecting failing endpoints: %w", err)
+	}
+	_, err = p.DB.Exec(ctx, `
+		with due as (
+			select endpoint_id from hub.endpoint_failures where delivering_since is not null and delivering_since <= $1
+			order by delivering_since limit $2 for update skip locked),
+		recovered as (delete from hub.endpoint_failures f using due where f.endpoint_id = due.endpoint_id returning f.endpoint_id, f.since, f.delivering_since)
+		insert into hub.signals (event_type, tenant_id, environment, details)
+		select 'hub.endpoint.recovered', e.tenant_id, e.environment,
+			jsonb_build_object('endpoint_id', e.id, 'url', e.url, 'failing_since', r.since, 'recovered_at', r.delivering_since)
+		from recovered r join hub.endpoints e on e.id = r.endpoint_id and e.deleted_at is null order by r.delivering_since, e.id`,
+		now.Add(-p.FailingAfter/recoveryShare), detectedPerTick)
+	if err != nil {
+		return fmt.Errorf("detecting endpoints that recovered: %w", err)
+	}
+	return nil
+}
+
+// signalExpiringKeys signals keys that end within seven days, each once. A key that another
+// one replaced ends as it was meant to.
+func (p *Publisher) signalExpiringKeys(ctx context.Context) error {
+	now := p.Now()
+	for {
+		tag, err := p.DB.Exec(ctx, `
+			with due as (
+				select id from hub.keys where revoked_at is null and expiry_announced_at is null and expires_at <= $2 and expires_at > $1
+					and replaced_by is null and not superseded
+				order by expires_at limit $3 for update skip locked),
+			announced as (
+				update hub.keys k set expiry_announced_at = $1 from due where k.id = due.id
+				returning k.id, k.tenant_id, k.environment, k.name, k.last4, k.expires_at)
+			insert into hub.signals (event_type, tenant_id, environment, details)
+			select 'hub.key.expiring', tenant_id, environment, jsonb_build_object('key_id', id, 'name', name, 'last4', last4, 'expires_at', expires_at)
+			from announced order by expires_at, id`, now, now.Add(expiryNotice), detectedPerTick)
+		if err != nil {
+			return fmt.Errorf("looking for keys that end: %w", err)
+		}
+		if tag.RowsAffected() < detectedPerTick {
+			return nil
+		}
+	}
+}
+
+// SetInboxes sets the products with inboxes, by name.
+func (p *Publisher) SetInboxes(inboxes map[string]module.InboxReporter) { p.inboxes.Store(&inboxes) }
+
+// signalInboxes signals inboxes in which entries wait for a person: once, until none waits.
+func (p *Publisher) signalInboxes(ctx context.Context) error {
+	inboxes := p.inboxes.Load()
+	if inboxes == nil {
+		return nil
+	}
+	for _, product := range slices.Sorted(maps.Keys(*inboxes)) {
+		waiting, err := (*inboxes)[product].WaitingInboxes(ctx, maxInboxes)
+		if err != nil {
+			return fmt.Errorf("looking into the inboxes of %s: %w", product, err)
+		}
+		if err := p.recordInboxes(ctx, product, waiting); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Publisher) recordInboxes(ctx context.Context, product string, waiting []module.WaitingInbox) error {
+	subjects, tenants := make([]uuid.UUID, len(waiting)), make([]uuid.UUID, len(waiting))
+	environments, counts, oldest := make([]string, len(waiting)), make([]int64, len(waiting)), make([]time.Time, len(waiting))
+	for i, inbox := range waiting {
+		subjects[i] = uuid.NewSHA1(inbox.TenantID, []byte(inboxSpace+string(inbox.Environment)))
+		tenants[i], environments[i], counts[i], oldest[i] = inbox.TenantID, string(inbox.Environment), int64(inbox.Waiting), inbox.OldestSince
+	}
+	kind := inboxSpace + product
+	_, err := p.DB.Exec(ctx, `
+		insert into hub.signals (event_type, tenant_id, environment, details)
+		select 'hub.inbox.waiting', t.tenant, t.environment, jsonb_build_object('waiting', t.waiting, 'oldest_since', t.oldest)
+		from (select * from unnest($2::uuid[], $3::uuid[], $4::text[], $5::bigint[], $6::timestamptz[]) u(subject, tenant, environment, waiting, oldest) order by subject) t
+		where case when exists (select from hub.episodes e where e.kind = $1 and e.subject_id = t.subject and e.ended_at is null) then false
+			else hub.begin_episode($1, t.subject, interval '10 minutes') end`, kind, subjects, tenants, environments, counts, oldest)
+	if err != nil {
+		return fmt.Errorf("recording waiting inboxes: %w", err)
+	}
+	if len(waiting) == maxInboxes { // there may be more: those that are not listed may wait too
+		return nil
+	}
+	_, err = p.DB.Exec(ctx, `update hub.episodes set ended_at = now() where kind = $1 and ended_at is null and subject_id <> all($2::uuid[])`, kind, subjects)
+	if err != nil {
+		return fmt.Errorf("recording empty inboxes: %w", err)
+	}
+	return nil
+}
