@@ -25,7 +25,8 @@ func newKeysCreate(a *app) *cobra.Command {
 		Use:   "create --tenant TENANT",
 		Short: "Issue a key; it is shown this once",
 		Example: `  export HUB_KEY=$(hub keys create --tenant Acme -q)
-  hub keys create --tenant Acme --environment test --scope events.publish --rate 1000-M --expires 90d`,
+  hub keys create --tenant Acme --environment test --scope events.publish --rate 1000-M --expires 90d
+  hub keys create --tenant Acme --name "status page" --scope deliveries.read --scope deliveries.retry`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tenant == "" {
@@ -54,7 +55,8 @@ func newKeysCreate(a *app) *cobra.Command {
 	flags.StringVar(&product, "product", "", "product of the tenant, where its name is not unique")
 	flags.StringVar(&in.Name, "name", "", "what the key is for")
 	flags.StringVar(&in.Environment, "environment", "live", "live or test")
-	flags.StringSliceVar(&in.Scopes, "scope", nil, "what it may do, e.g. events.publish; repeatable; none = everything")
+	flags.StringSliceVar(&in.Scopes, "scope", nil, "what it may do, e.g. events.publish, deliveries.read; repeatable; none = everything but deliveries.read and deliveries.retry")
+	complete(cmd, "scope", "events.publish", "endpoints.manage", "deliveries.read", "deliveries.retry", "interaction.write")
 	flags.StringVar(&in.Rate, "rate", "", "requests allowed, e.g. 100-M a minute; 0 = no limit (default: the hub's)")
 	flags.StringVar(&expires, "expires", "", "when it ends: in 90d, 12h, or at 2027-01-31")
 	complete(cmd, "environment", "live", "test")

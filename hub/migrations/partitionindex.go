@@ -50,6 +50,11 @@ var partitionIndexes = []partitionIndex{
 		version: 73, migration: "parked_priority_index", parent: "deliveries", name: "deliveries_parked_priority", suffix: "_parked_priority_idx",
 		definition: `(target_id, priority, id) where status = 2`,
 	},
+	{
+		// A tenant's events, which its keys list.
+		version: 83, migration: "event_owner_index", parent: "events", name: "events_owner", suffix: "_owner_idx",
+		definition: `(tenant_id, environment, seq)`,
+	},
 }
 
 // programmedNames returns the names of the migrations that are programs, by version.

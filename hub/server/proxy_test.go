@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/config"
 )
 
@@ -33,7 +34,7 @@ func TestEgressProxy(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		to, err := net.Dial("tcp", receiver.Host) //nolint:noctx // a test's
+		to, err := net.Dial("tcp", receiver.Host)
 		if err != nil {
 			w.WriteHeader(http.StatusBadGateway)
 			return
@@ -80,6 +81,10 @@ func TestEgressProxy(t *testing.T) {
 		return len(attempts) > 0 && attempts[0].(map[string]any)["error"] == "connecting: the egress proxy "+address+" answered CONNECT with 403"
 	}, soon, 5*tick)
 	require.NotContains(t, a.log.String(), "a-password")
+	key := a.ok(201, "POST", "/keys", `{"tenant_id":"`+a.tenant+`","scopes":["deliveries.read"]}`)["api_key"].(string)
+	shown := a.call("GET", "/deliveries/"+a.delivery(id, refused)["id"].(string), "", "", hub.HeaderKey, key)
+	require.Equal(t, "connecting: host unreachable", shown.body["attempts"].([]any)[0].(map[string]any)["error"], "the proxy is the operators' affair")
+	require.NotContains(t, shown.text, address)
 	got := a.call("POST", "/endpoints", a.token, `{"tenant_id":"`+a.tenant+`","url":"http://10.0.0.1/x","event_types":["*"]}`)
 	require.Equal(t, 422, got.status, "the rules hold before it: %s", got.text)
 }

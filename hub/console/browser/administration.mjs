@@ -37,6 +37,11 @@ async function keys(browser) {
 	await dialog(page).getByLabel("Tenant").selectOption({ label: "Corner Bakery · shop" });
 	await dialog(page).getByLabel("Note").fill("new server");
 	await dialog(page).getByLabel("Limit").fill("7-M");
+	const scopes = dialog(page).getByRole("combobox", { name: "Scopes" });
+	await scopes.click();
+	await page.getByRole("option", { name: "deliveries.read" }).click();
+	await scopes.fill("endpoints.manage");
+	await dialog(page).getByLabel("Note").click();
 	await look(page, "keys-create");
 	await dialog(page).getByRole("button", { name: "Create key" }).click();
 	await shows(page, "It is shown now and never again", "[role=dialog]");
@@ -46,7 +51,9 @@ async function keys(browser) {
 	await dialog(page).getByRole("button", { name: "Close" }).last().click();
 	await shows(page, `…${key.slice(-4)}`);
 	expect(!(await page.content()).includes(key), "it is not shown again");
-	for (let i = 0; i < 3; i++) await page.request.get(`${place.url}/api/v1/endpoints`, { headers: { "X-Integration-Key": key, Authorization: "", Cookie: "" } });
+	const log = await page.request.get(`${place.url}/api/v1/deliveries`, { headers: { "X-Integration-Key": key, Authorization: "", Cookie: "" } });
+	expect(log.status() === 200, "it has the scope that was chosen");
+	for (let i = 0; i < 2; i++) await page.request.get(`${place.url}/api/v1/endpoints`, { headers: { "X-Integration-Key": key, Authorization: "", Cookie: "" } });
 	await page.reload();
 	await shows(page, "3 / 7 a minute");
 	await look(page, "keys-use");

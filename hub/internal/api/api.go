@@ -108,10 +108,11 @@ type Deps struct {
 
 // API is the mounted interface.
 type API struct {
-	deps Deps
-	huma huma.API
-	rows []rest.Route
-	app  *fiber.App
+	deps        Deps
+	huma        huma.API
+	rows        []rest.Route
+	app         *fiber.App
+	tenantTails tailCounter
 	// documentOnly documents rows that are served by raw fiber handlers.
 	documentOnly huma.API
 }

@@ -57,6 +57,13 @@ func (q DeliveryQuery) filter() (query.Filter, error) {
 	return f, f.Check("query")
 }
 
+// narrowFilter limits a filter to what the caller may read.
+func (c caller) narrowFilter(f query.Filter) (query.Filter, error) {
+	access, err := c.narrow(f.TenantID, hub.Environment(f.Environment))
+	f.TenantID, f.Environment = access.TenantID, string(access.Environment)
+	return f, err
+}
+
 func queryID(name, value string) (*uuid.UUID, error) {
 	if value == "" {
 		return nil, nil
@@ -86,6 +93,9 @@ type listDeliveriesInput struct {
 
 func (a *API) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*struct{ Body httpx.Page[query.Item] }, error) {
 	filter, err := in.filter()
+	if err == nil {
+		filter, err = requestInfoOf(ctx).narrowFilter(filter)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +112,7 @@ func (a *API) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*str
 }
 
 func (a *API) getDelivery(ctx context.Context, in *idPath) (*struct{ Body query.Detail }, error) {
-	detail, err := a.deps.Ledger.Get(ctx, in.ID)
+	detail, err := a.deps.Ledger.Get(ctx, in.ID, requestInfoOf(ctx).owner())
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +140,7 @@ func (a *API) discardDelivery(ctx context.Context, in *idPath) (*struct{ Body Di
 }
 
 func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retried }, error) {
-	target, err := a.deps.Requeuer.Requeue(ctx, in.ID)
+	target, err := a.deps.Requeuer.Requeue(ctx, in.ID, requestInfoOf(ctx).owner())
 	if err != nil {
 		return nil, err
 	}

@@ -202,7 +202,11 @@ func (a *API) pingEndpoint(ctx context.Context, in *pingInput) (*pingOutput, err
 // narrowAccess narrows the caller's access to the tenant and environment that the request
 // names. Others do not exist for the caller.
 func narrowAccess(ctx context.Context, tenantID *uuid.UUID, environment hub.Environment) (registry.Scope, error) {
-	access := requestInfoOf(ctx).accessFilter()
+	return requestInfoOf(ctx).narrow(tenantID, environment)
+}
+
+func (c caller) narrow(tenantID *uuid.UUID, environment hub.Environment) (registry.Scope, error) {
+	access := c.accessFilter()
 	if access.TenantID == nil {
 		return registry.Scope{TenantID: tenantID, Environment: environment}, nil
 	}

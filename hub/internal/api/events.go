@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/ledger/query"
 )
@@ -56,8 +59,21 @@ type publishBatchOutput struct {
 
 type listEventsInput struct {
 	httpx.PageQuery
+	OwnerQuery
 	Since time.Time `query:"since" doc:"Accepted at this time or later"`
 	Until time.Time `query:"until" doc:"Accepted before this time"`
+}
+
+// OwnerQuery holds the query parameters that select a tenant and environment of the log.
+type OwnerQuery struct {
+	TenantID    uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only those of this tenant; a key has its own"`
+	Environment string    `query:"environment" enum:"live,test" doc:"Only those of this environment; a key has its own"`
+}
+
+// owner narrows the caller's access to the parameters.
+func (q OwnerQuery) owner(ctx context.Context) (query.Owner, error) {
+	access, err := narrowAccess(ctx, nilIfZero(q.TenantID), hub.Environment(q.Environment))
+	return query.Owner{TenantID: access.TenantID, Environment: string(access.Environment)}, err
 }
 
 func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Body httpx.Page[query.EventItem] }, error) {
@@ -65,7 +81,11 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	filter := query.EventFilter{Since: nilIfZero(in.Since), Until: nilIfZero(in.Until)}
+	owner, err := in.owner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filter := query.EventFilter{Owner: owner, Since: nilIfZero(in.Since), Until: nilIfZero(in.Until)}
 	if err := query.CheckTime("query.since", filter.Since); err != nil {
 		return nil, err
 	}
@@ -83,7 +103,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 func (a *API) getEvent(ctx context.Context, in *struct {
 	ID string `path:"id" pattern:"^evt_[0-9a-fA-F]{16}$" doc:"Id of the event" example:"evt_0123456789abcdef"`
 }) (*struct{ Body query.EventItem }, error) {
-	event, err := a.deps.Ledger.Event(ctx, in.ID)
+	event, err := a.deps.Ledger.Event(ctx, in.ID, requestInfoOf(ctx).owner())
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ import (
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/ledger/maintain"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/module/rest"
 )
@@ -41,11 +43,26 @@ func (c caller) accessFilter() registry.Scope {
 	return registry.Scope{TenantID: &c.key.TenantID, Environment: c.key.Environment}
 }
 
+// owner is [caller.accessFilter] for the log.
+func (c caller) owner() query.Owner {
+	access := c.accessFilter()
+	return query.Owner{TenantID: access.TenantID, Environment: string(access.Environment)}
+}
+
+// creator names the caller and what belongs to whom it starts.
+func (c caller) creator() maintain.Creator {
+	if c.key != nil {
+		return maintain.Creator{Label: c.key.Label, Owner: c.owner()}
+	}
+	return maintain.Creator{Label: c.operator.Label()}
+}
+
 // requestInfo is what handlers know about their request besides its input, and what they
 // set for the audit log.
 type requestInfo struct {
 	caller
 	bearer     string               // the token as it came
+	plainKey   string               // the key as it came
 	session    *auth.BrowserSession // instead of a token
 	clientIP   string
 	resourceID string
@@ -153,7 +170,7 @@ func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, scopes []s
 	if err != nil {
 		return err
 	}
-	info.key = &principal
+	info.key, info.plainKey = &principal, key
 	info.tenantID = &principal.TenantID
 	if a.deps.KeyLimiter != nil {
 		if err := a.deps.KeyLimiter.Allow(ctx, principal, c.Set); err != nil {

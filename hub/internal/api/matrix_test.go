@@ -109,8 +109,9 @@ func TestForeignTenantsDoNotExist(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()
 	mine := b.endpoint(b.live[0], `{"url":"https://example.com/mine","event_types":["*"]}`)["id"].(string)
+	foreign, test := b.key(b.tenant[1], everyScope), b.key(b.tenant[0], everyScope+`,"environment":"test"`)
 	before := b.owned()
-	strangers := map[string]string{"another tenant": b.live[1], "same tenant's test key": b.test[0]}
+	strangers := map[string]string{"another tenant": foreign, "same tenant's test key": test}
 	tried := 0
 	for _, row := range b.api.Rows() {
 		if row.Scope == "" {
@@ -136,23 +137,26 @@ func TestForeignTenantsDoNotExist(t *testing.T) {
 			}
 			if row.Method == http.MethodGet {
 				require.NotContains(t, b.call("GET", row.Path, stranger, "").text, mine, who)
-				if stranger == b.live[1] {
+				if stranger == foreign {
 					b.refused(404, "tenant_not_found", "GET", row.Path+"?tenant_id="+b.tenant[0].String(), stranger, "")
 				}
 				b.refused(404, "environment_not_found", "GET", row.Path+"?environment="+other(stranger), stranger, "")
 			}
 		}
 		if body := bodyFor(t, row, b.tenant[0]); strings.Contains(body, "tenant_id") {
-			b.refused(404, "tenant_not_found", row.Method, row.Path, b.live[1], body)
-			live := strings.Replace(body, "{", `{"environment":"live",`, 1)
-			b.refused(404, "environment_not_found", row.Method, row.Path, b.test[0], live)
+			b.refused(404, "tenant_not_found", row.Method, row.Path, foreign, body)
+			live := strings.Replace(body, `"tenant_id"`, `"environment":"live","tenant_id"`, 1)
+			b.refused(404, "environment_not_found", row.Method, row.Path, test, live)
 		}
 	}
-	require.Equal(t, 11, tried)
+	require.Equal(t, 22, tried)
 	require.Equal(t, before, b.owned(), "nothing changed")
 	require.Empty(t, b.sent.list)
 	b.ok(200, "GET", "/endpoints/"+mine, b.live[0], "")
 }
+
+// everyScope are the scopes of keys in these tests, those of the log among them.
+const everyScope = `"scopes":["events.publish","endpoints.manage","interaction.write","patient.search","deliveries.read","deliveries.retry"]`
 
 func other(key string) string {
 	if strings.Contains(key, "_live_") {

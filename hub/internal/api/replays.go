@@ -40,6 +40,10 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 	if err := filter.Check("body.filter"); err != nil {
 		return nil, err
 	}
+	filter, err := requestInfoOf(ctx).narrowFilter(filter)
+	if err != nil {
+		return nil, err
+	}
 	if in.Body.DryRun {
 		count, err := a.deps.Replays.Count(ctx, filter)
 		if err != nil {
@@ -47,7 +51,7 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 		}
 		return &createReplayOutput{http.StatusOK, ReplayCount{count}}, nil
 	}
-	replay, err := a.deps.Replays.Create(ctx, filter, requestInfoOf(ctx).operator.Label())
+	replay, err := a.deps.Replays.Create(ctx, filter, requestInfoOf(ctx).creator())
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +95,28 @@ func (a *API) recoverEndpoint(ctx context.Context, in *recoverEndpointInput) (*c
 		}
 		return &createReplayOutput{http.StatusOK, ReplayCount{count}}, nil
 	}
-	replay, err := a.deps.Replays.CreateRecovery(ctx, recovery, requestInfoOf(ctx).operator.Label())
+	replay, err := a.deps.Replays.CreateRecovery(ctx, recovery, requestInfoOf(ctx).creator())
 	if err != nil {
 		return nil, err
 	}
 	return &createReplayOutput{http.StatusAccepted, replay}, nil
 }
 
-func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[maintain.Replay] }, error) {
+type listReplaysInput struct {
+	httpx.PageQuery
+	OwnerQuery
+}
+
+func (a *API) listReplays(ctx context.Context, in *listReplaysInput) (*struct{ Body httpx.Page[maintain.Replay] }, error) {
 	before, err := beforeID(in.PageQuery)
 	if err != nil {
 		return nil, err
 	}
-	replays, err := a.deps.Replays.List(ctx, before, in.Limit+1)
+	owner, err := in.owner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	replays, err := a.deps.Replays.List(ctx, owner, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +125,7 @@ func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*
 }
 
 func (a *API) getReplay(ctx context.Context, in *idPath) (*struct{ Body maintain.Replay }, error) {
-	replay, err := a.deps.Replays.Get(ctx, in.ID)
+	replay, err := a.deps.Replays.Get(ctx, in.ID, requestInfoOf(ctx).owner())
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +133,7 @@ func (a *API) getReplay(ctx context.Context, in *idPath) (*struct{ Body maintain
 }
 
 func (a *API) cancelReplay(ctx context.Context, in *idPath) (*struct{ Body maintain.Replay }, error) {
-	replay, err := a.deps.Replays.Cancel(ctx, in.ID)
+	replay, err := a.deps.Replays.Cancel(ctx, in.ID, requestInfoOf(ctx).owner())
 	if err != nil {
 		return nil, err
 	}

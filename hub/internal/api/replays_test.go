@@ -51,7 +51,7 @@ func TestWhatCannotBeRetried(t *testing.T) {
 	b.refused(409, "endpoint_deleted", "POST", path(kept)+"/retry", b.support, "")
 }
 
-var replayFields = sorted("id kind filter status total done delivered parked failed error created_by created_at finished_at")
+var replayFields = sorted("id kind filter status total done delivered parked failed error tenant_id created_by created_at finished_at")
 
 func TestReplays(t *testing.T) {
 	t.Parallel()

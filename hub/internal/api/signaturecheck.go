@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/sigcheck"
 )
 
@@ -42,11 +43,12 @@ func (a *API) checkSignature(ctx context.Context, in *checkSignatureInput) (*che
 	requestInfoOf(ctx).unchanged = true
 	var stored []byte
 	if _, ok := hub.ParseEventID(in.Body.WebhookID); ok {
-		event, err := a.deps.Ledger.Event(ctx, in.Body.WebhookID)
+		owner := query.Owner{TenantID: &endpoint.TenantID, Environment: string(endpoint.Environment)}
+		event, err := a.deps.Ledger.Event(ctx, in.Body.WebhookID, owner)
 		if err != nil && !errors.Is(err, hub.ErrNotFound) {
 			return nil, err
 		}
-		if err == nil && event.TenantID != nil && *event.TenantID == endpoint.TenantID && event.Environment == string(endpoint.Environment) {
+		if err == nil {
 			stored = event.Payload
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -36,6 +37,11 @@ const (
 	pollLater = 10 * time.Second
 	earlyFor  = 6 * time.Second // by then every process knows of the listener
 
+	// A tenant's tails only poll: with the announcements of all tenants they would cost more,
+	// the more others send.
+	pollTenant     = 2 * time.Second
+	tailsPerTenant = 5 // at once, in each process
+
 	// streamOverlap is how far a poll reaches back, for changes that were being committed
 	// during the poll before. Changes that were sent already are skipped.
 	streamOverlap = 3 * time.Second
@@ -62,20 +68,29 @@ func (a *API) stream(c *fiber.Ctx, info *requestInfo) error {
 		return hub.Invalid("query", "cannot be read")
 	}
 	filter, err := query.filter()
+	if err == nil {
+		filter, err = info.narrowFilter(filter)
+	}
 	if err != nil {
 		return err
 	}
-	t := tail{api: a, info: info, role: info.operator.Role, filter: filter, sent: make(map[uuid.UUID]time.Time)}
+	t := tail{api: a, info: info, filter: filter, sent: make(map[uuid.UUID]time.Time)}
+	if info.operator != nil {
+		t.role = info.operator.Role
+	}
 	if last := c.Get("Last-Event-ID"); last != "" {
 		var ok bool
 		if t.last, t.lastAt, ok = parsePosition(last); !ok {
 			return hub.Invalid("header.Last-Event-ID", "must be the id of a message of this stream")
 		}
 	}
+	feed, stop, err := t.subscribe()
+	if err != nil {
+		return err
+	}
 	c.Set(fiber.HeaderContentType, eventStream)
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
-	feed, stop := a.deps.Tail.Subscribe()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer stop()
 		t.w = w
@@ -108,7 +123,7 @@ type tail struct {
 	api    *API
 	w      *bufio.Writer
 	info   *requestInfo // of the request, which authorizes it
-	role   string       // of the operator when it began
+	role   string       // of the operator when it began; "" for a key
 	filter query.Filter
 	last   uuid.UUID               // the last delivery that an earlier connection received; Nil: none
 	lastAt time.Time               // time of its change; zero: unknown
@@ -116,11 +131,68 @@ type tail struct {
 	sent   map[uuid.UUID]time.Time // time of the last change sent, by delivery
 }
 
+// subscribe returns the feed of what changes, and what ends it. A tenant's tail has no feed, and
+// a tenant has a few tails only.
+func (t *tail) subscribe() (feed <-chan uuid.UUID, stop func(), err error) {
+	if t.info.key == nil {
+		feed, stop = t.api.deps.Tail.Subscribe()
+		return feed, stop, nil
+	}
+	if !t.api.tenantTails.begin(t.info.key.TenantID) {
+		return nil, nil, hub.Errorf(hub.ErrRateLimited, "too_many_streams", "This tenant has %d streams open; close one first.", tailsPerTenant)
+	}
+	return nil, func() { t.api.tenantTails.end(t.info.key.TenantID) }, nil
+}
+
+// tailCounter counts the open tails of tenants. It is safe for concurrent use.
+type tailCounter struct {
+	mu   sync.Mutex
+	open map[uuid.UUID]int
+}
+
+// begin reports whether a tenant may have another tail, and counts it.
+func (c *tailCounter) begin(tenantID uuid.UUID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[tenantID] >= tailsPerTenant {
+		return false
+	}
+	if c.open == nil {
+		c.open = make(map[uuid.UUID]int)
+	}
+	c.open[tenantID]++
+	return true
+}
+
+// end uncounts a tail.
+func (c *tailCounter) end(tenantID uuid.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[tenantID]--; c.open[tenantID] == 0 {
+		delete(c.open, tenantID)
+	}
+}
+
+// pollIntervals returns how often the database is polled early and later.
+func (t *tail) pollIntervals() (early, later time.Duration) {
+	if t.info.key != nil {
+		return pollTenant, pollTenant
+	}
+	return pollEarly, pollLater
+}
+
 // checkAccess returns an error when the listener may not watch any more, or with other rights:
-// the token expired, its login ended, or the operator was disabled, deleted or has another role.
+// the token or key ended, its login ended, or the operator was disabled, deleted or has another
+// role.
 func (t *tail) checkAccess(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	if t.info.key != nil {
+		if _, err := t.api.deps.KeyFinder.LookUp(ctx, t.info.plainKey); err != nil {
+			return fmt.Errorf("checking who watches: %w", err)
+		}
+		return nil
+	}
 	operator, err := t.api.reverify(ctx, t.info)
 	if err != nil {
 		return fmt.Errorf("checking who watches: %w", err)
@@ -144,7 +216,8 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 	if fmt.Fprint(t.w, "retry: 1000\n\n"); t.w.Flush() != nil || t.resume(ctx) != nil {
 		return
 	}
-	gather, beat, poll := time.NewTicker(streamTick), time.NewTicker(streamBeat), time.NewTicker(pollEarly)
+	pollFirst, pollThen := t.pollIntervals()
+	gather, beat, poll := time.NewTicker(streamTick), time.NewTicker(streamBeat), time.NewTicker(pollFirst)
 	check := time.NewTicker(streamCheck)
 	defer check.Stop()
 	defer gather.Stop()
@@ -172,7 +245,7 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 		case <-check.C:
 			err = t.checkAccess(ctx)
 		case <-early:
-			poll.Reset(pollLater)
+			poll.Reset(pollThen)
 		case <-beat.C:
 			fmt.Fprint(t.w, ": still here\n\n")
 			err = t.w.Flush()

@@ -11,6 +11,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/keys"
 )
 
 // listen opens the live tail and returns a channel of its messages, which is closed when
@@ -26,7 +29,11 @@ func (b *bundle) listenAs(token, query string, headers ...string) <-chan map[str
 	b.t.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/events/stream?"+query, nil)
 	require.NoError(b.t, err)
-	request.Header.Set("Authorization", "Bearer "+token)
+	if keys.Check(token) == nil {
+		request.Header.Set(hub.HeaderKey, token)
+	} else {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
@@ -107,11 +114,11 @@ func TestLiveTail(t *testing.T) {
 	}
 }
 
-func TestLiveTailIsForOperators(t *testing.T) {
+func TestLiveTailAccess(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()
 	b.refused(401, "unauthorized", "GET", "/events/stream", "", "")
-	b.refused(401, "unauthorized", "GET", "/events/stream", b.live[0], "")
+	b.refused(403, "missing_scope", "GET", "/events/stream", b.live[0], "")
 	b.refused(401, "invalid_token", "GET", "/events/stream", "garbage", "")
 	b.refused(401, "unauthorized", "GET", "/events/stream?access_token="+b.admin, "", "")
 	for _, odd := range []string{"evt_0123456789abcdef", "7", uuid.NewString() + "@", uuid.NewString() + "@-1", uuid.NewString() + "@9223372036854775807", "@1"} {

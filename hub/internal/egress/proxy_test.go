@@ -21,12 +21,11 @@ import (
 
 // testProxy is a proxy that records what it is asked for and leads every tunnel to one server.
 type testProxy struct {
-	url     *url.URL
-	leadTo  string // host:port
-	answer  string // instead of a tunnel
-	mu      sync.Mutex
-	asked   []string // first line and Proxy-Authorization
-	tunnels int
+	url    *url.URL
+	leadTo string // host:port
+	answer string // instead of a tunnel
+	mu     sync.Mutex
+	asked  []string // first line and Proxy-Authorization
 }
 
 func newTestProxy(t *testing.T, leadTo, answer string) *testProxy {
@@ -66,7 +65,7 @@ func (p *testProxy) serve(conn net.Conn) {
 		_, _ = io.WriteString(conn, p.answer)
 		return
 	}
-	to, err := net.Dial("tcp", p.leadTo) //nolint:noctx // a test's
+	to, err := net.Dial("tcp", p.leadTo)
 	if err != nil {
 		return
 	}
@@ -119,7 +118,7 @@ func TestProxyTunnels(t *testing.T) {
 		g := newGuard(t, Config{Resolver: resolver, Proxy: p.url})
 		transport := &http.Transport{DialContext: g.DialContext, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 		client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
-		res, err := client.Get(c.url) //nolint:noctx // it has a timeout
+		res, err := client.Get(c.url)
 		require.NoError(t, err, c.url)
 		require.NoError(t, res.Body.Close())
 		transport.CloseIdleConnections()

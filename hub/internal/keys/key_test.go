@@ -76,4 +76,11 @@ func TestAllows(t *testing.T) {
 	require.True(t, keys.Allows(nil, ""))
 	require.False(t, keys.Allows([]string{keys.ScopePublish}, keys.ScopeEndpoints))
 	require.False(t, keys.Allows(nil, keys.ScopeEndpoints))
+	for _, scope := range []string{keys.ScopeReadLog, keys.ScopeRetry} {
+		require.False(t, keys.Allows([]string{"*"}, scope), "keys without a list were made before the log was open to keys")
+		require.True(t, keys.Allows([]string{scope}, scope))
+		require.True(t, keys.Allows([]string{"*", scope}, scope))
+	}
+	require.False(t, keys.Allows([]string{keys.ScopeReadLog}, keys.ScopeRetry))
+	require.False(t, keys.Allows([]string{keys.ScopeRetry}, keys.ScopeReadLog))
 }

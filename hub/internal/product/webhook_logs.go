@@ -166,15 +166,13 @@ func (p *Product) getWebhookLog(ctx context.Context, in *idPath) (*struct{ Body 
 
 // findWebhookLog returns a delivery of the caller's tenant and environment.
 func (p *Product) findWebhookLog(ctx context.Context, id uuid.UUID) (query.Detail, error) {
-	detail, err := p.deps.Ledger.Get(ctx, id)
-	if err != nil {
-		return query.Detail{}, err
-	}
+	return p.deps.Ledger.Get(ctx, id, ownerOf(ctx))
+}
+
+// ownerOf returns the caller's tenant and environment.
+func ownerOf(ctx context.Context) query.Owner {
 	caller := requestInfoFrom(ctx).caller
-	if detail.TenantID == nil || *detail.TenantID != caller.TenantID || detail.Environment != string(caller.Environment) {
-		return query.Detail{}, query.ErrNotFound
-	}
-	return detail, nil
+	return query.Owner{TenantID: &caller.TenantID, Environment: string(caller.Environment)}
 }
 
 // RetriedWebhook is a delivery that is pending again.
@@ -184,10 +182,7 @@ type RetriedWebhook struct {
 }
 
 func (p *Product) retryWebhook(ctx context.Context, in *idPath) (*struct{ Body RetriedWebhook }, error) {
-	if _, err := p.findWebhookLog(ctx, in.ID); err != nil {
-		return nil, err
-	}
-	target, err := p.deps.Requeuer.Requeue(ctx, in.ID)
+	target, err := p.deps.Requeuer.Requeue(ctx, in.ID, ownerOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -365,17 +365,18 @@ export interface paths {
         };
         /**
          * Search the delivery log
-         * @description The newest first. Filters are combined by and.
+         * @description The newest first. Filters are combined by and. A key with deliveries.read sees what its tenant published or received, in its environment; receivers of other tenants match nothing.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -399,15 +400,16 @@ export interface paths {
          * Show a delivery with its attempts
          * @description The delivery, the event's body unless it was erased, and every attempt with what was sent and answered.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -468,18 +470,19 @@ export interface paths {
          * Send a delivery again, with a new round of attempts
          * @description Makes it pending again, with up to four new attempts.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `payload_gone`, `erased`, `discarded`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -764,18 +767,19 @@ export interface paths {
          * Count the stored events that an endpoint has no delivery of, or send them to it
          * @description For an endpoint that was away for long or that subscribed late: a job sends what was published meanwhile. With dry_run it only counts.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 409: the request clashes with what is stored: `endpoint_disabled`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `range_too_large`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -983,17 +987,18 @@ export interface paths {
         };
         /**
          * List events
-         * @description Events of all tenants, the newest first, without their data.
+         * @description The newest first, with their envelopes. Operators see those of all tenants; a key with deliveries.read those of its tenant and environment.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1071,17 +1076,18 @@ export interface paths {
         };
         /**
          * Watch deliveries live (server-sent events)
-         * @description Server-sent events: each delivery as it changes. A stream that cannot follow drops deliveries and says how many. It ends with the access token.
+         * @description Server-sent events: each delivery as it changes. A stream that cannot follow drops deliveries and says how many. It ends with the access token or the key. A key with deliveries.read gets its tenant's deliveries within some seconds; a tenant has up to 5 streams at once.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`, `role_changed`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`, `role_changed`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `too_many_streams`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1103,17 +1109,18 @@ export interface paths {
         };
         /**
          * Show an event
-         * @description One event, without its data.
+         * @description One event with its envelope, CPF numbers masked. A key finds its tenant's, in its environment.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1846,17 +1853,18 @@ export interface paths {
         };
         /**
          * List replays
-         * @description The newest first.
+         * @description The newest first. A key sees those that keys of its tenant started, in its environment.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1864,19 +1872,20 @@ export interface paths {
         put?: never;
         /**
          * Count what matches, or send it all again
-         * @description A job sends every delivery again that the filter matches. With dry_run it only counts.
+         * @description A job sends every delivery again that the filter matches. With dry_run it only counts. That of a key sends its tenant's, in its environment.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `range_too_large`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1898,15 +1907,16 @@ export interface paths {
          * Show a replay and its progress
          * @description How many it found, sent and delivered so far.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -1932,17 +1942,18 @@ export interface paths {
          * Stop a replay
          * @description What it has made pending is still sent. A job that is done stays done.
          *
-         *     Callers: users, with their access token.
+         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
          *
          *     Errors:
          *
          *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
          *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
@@ -3902,7 +3913,7 @@ export interface components {
              */
             rate?: string;
             /**
-             * @description Absent: all of them
+             * @description Those of the product's features, events.publish, endpoints.manage, interaction.write, deliveries.read, deliveries.retry. Absent: all but the last two
              * @example [
              *       "events.publish"
              *     ]
@@ -4606,7 +4617,7 @@ export interface components {
              * @description When it was made
              */
             created_at: string;
-            /** @description Operator who started it */
+            /** @description Operator who started it, or the beginning and the end of the key */
             created_by: string;
             /**
              * Format: int64
@@ -4652,6 +4663,11 @@ export interface components {
              * @enum {string}
              */
             status: "running" | "done" | "cancelled" | "failed";
+            /**
+             * Format: uuid
+             * @description Tenant whose key started it; null: an operator started it
+             */
+            tenant_id: string | null;
             /**
              * Format: int64
              * @description How many matched when the job began; done never exceeds it
@@ -6334,7 +6350,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6343,7 +6359,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6352,7 +6368,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6363,6 +6379,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6420,7 +6445,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6429,7 +6454,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6449,6 +6474,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6619,7 +6653,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6628,7 +6662,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6675,6 +6709,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7737,7 +7780,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7746,7 +7789,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7793,6 +7836,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `range_too_large` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8550,6 +8602,10 @@ export interface operations {
                 limit?: number;
                 /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
+                /** @description Only those of this tenant; a key has its own */
+                tenant_id?: string;
+                /** @description Only those of this environment; a key has its own */
+                environment?: "live" | "test";
                 /** @description Accepted at this time or later */
                 since?: string;
                 /** @description Accepted before this time */
@@ -8579,7 +8635,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8588,7 +8644,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8597,7 +8653,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8608,6 +8664,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8966,7 +9031,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8975,7 +9040,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site`, `role_changed` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`, `role_changed` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8984,7 +9049,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8995,6 +9060,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `too_many_streams` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9052,7 +9126,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9061,7 +9135,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9081,6 +9155,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11715,6 +11798,10 @@ export interface operations {
                 limit?: number;
                 /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
+                /** @description Only those of this tenant; a key has its own */
+                tenant_id?: string;
+                /** @description Only those of this environment; a key has its own */
+                environment?: "live" | "test";
             };
             header?: never;
             path?: never;
@@ -11740,7 +11827,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11749,7 +11836,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11758,7 +11845,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11769,6 +11856,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11836,7 +11932,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11845,7 +11941,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11854,7 +11950,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description not there, or another customer's: `not_found` */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11883,6 +11979,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed`, `range_too_large` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11940,7 +12045,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11949,7 +12054,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11969,6 +12074,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12026,7 +12140,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12035,7 +12149,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12073,6 +12187,15 @@ export interface operations {
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

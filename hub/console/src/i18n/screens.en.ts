@@ -80,7 +80,7 @@ export const screens = {
 		name: "Note",
 		nameHelp: "What the key is for, such as production server",
 		scopes: "Scopes",
-		scopesHelp: "Separated by spaces. Empty: all of them",
+		scopesHelp: "Choose or type them. None: all but deliveries.read and deliveries.retry",
 		rate: "Limit",
 		rateHelp: "Such as 100-M for 100 a minute (S, M, H, D); 0 for none. Empty: the hub's default",
 		untilHelp: "Empty: never",

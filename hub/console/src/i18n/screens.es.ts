@@ -81,7 +81,7 @@ export const screens: ScreenMessages = {
 		name: "Nota",
 		nameHelp: "Para qué sirve, por ejemplo servidor de producción",
 		scopes: "Permisos",
-		scopesHelp: "Separados por espacios. Vacío: todos",
+		scopesHelp: "Elija o escriba. Ninguno: todos menos deliveries.read y deliveries.retry",
 		rate: "Límite",
 		rateHelp: "Como 100-M para 100 por minuto (S, M, H, D); 0 para ninguno. Vacío: el valor del hub",
 		untilHelp: "Vacío: nunca",

@@ -81,7 +81,7 @@ export const screens: ScreenMessages = {
 		name: "Nota",
 		nameHelp: "Para que serve, por exemplo servidor de produção",
 		scopes: "Escopos",
-		scopesHelp: "Separados por espaços. Vazio: todos",
+		scopesHelp: "Escolha ou digite. Nenhum: todos menos deliveries.read e deliveries.retry",
 		rate: "Limite",
 		rateHelp: "Como 100-M para 100 por minuto (S, M, H, D); 0 para nenhum. Vazio: o padrão do hub",
 		untilHelp: "Vazio: nunca",

@@ -118,6 +118,22 @@ func proxyFailure(err error) string {
 	return ""
 }
 
+// HideProxy returns the text of an [Error] without the egress proxy: that of a receiver that
+// cannot be reached instead.
+func HideProxy(text string) string {
+	const connecting = string(stepConnect) + ": "
+	if strings.HasPrefix(text, connecting+egressProxy) {
+		return connecting + unreachable
+	}
+	return text
+}
+
+// egressProxy begins the failures of package egress about the proxy.
+const egressProxy = "the egress proxy "
+
+// unreachable is why there is no connection, where it is not said better.
+const unreachable = "host unreachable"
+
 // classifyDial maps every unknown reason to the text of an unreachable host, so
 // that an address the egress rules refuse looks like one that is not there.
 func classifyDial(err error) (Kind, string) {
@@ -138,7 +154,7 @@ func classifyDial(err error) (Kind, string) {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return KindConnect, "connection refused"
 	}
-	return KindConnect, "host unreachable"
+	return KindConnect, unreachable
 }
 
 func tlsReason(err error) string {

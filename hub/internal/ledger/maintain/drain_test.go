@@ -353,7 +353,7 @@ func TestFirstParkingCounts(t *testing.T) {
 	d.settle(1, ids[0])
 	d.start(target)
 	d.work()
-	replay, err := d.Create(t.Context(), filterOf(ids[0]), "test")
+	replay, err := d.Create(t.Context(), filterOf(ids[0]), maintain.Creator{Label: "test"})
 	require.NoError(t, err)
 	d.work()
 	require.NotEqual(t, uuid.Nil, replay.ID)

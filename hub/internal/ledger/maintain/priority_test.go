@@ -109,7 +109,7 @@ func TestReplaysAndRecoveriesAreBulk(t *testing.T) {
 
 	requeuer := maintain.NewRequeuer(j.pool, query.NewReader(j.pool))
 	for _, id := range ids[:2] {
-		_, err := requeuer.Requeue(t.Context(), id)
+		_, err := requeuer.Requeue(t.Context(), id, query.Owner{})
 		require.NoError(t, err)
 	}
 	require.Equal(t, hub.PriorityNormal, j.priority(ids[0]))
@@ -118,7 +118,7 @@ func TestReplaysAndRecoveriesAreBulk(t *testing.T) {
 
 	missed, deletion := j.event("a.b", "shop", "{}", 0), j.event("patient.deleted", "shop", "{}", 0)
 	j.exec(`update hub.events set priority = -1 where seq = $1`, deletion)
-	recovery, err := j.CreateRecovery(t.Context(), maintain.Recovery{EndpointID: j.target[0], Since: time.Now().Add(-time.Hour)}, "test")
+	recovery, err := j.CreateRecovery(t.Context(), maintain.Recovery{EndpointID: j.target[0], Since: time.Now().Add(-time.Hour)}, maintain.Creator{Label: "test"})
 	require.NoError(t, err)
 	j.finish(recovery.ID)
 	require.Equal(t, hub.PriorityBulk, j.priority(logid.Delivery(missed, 1)))

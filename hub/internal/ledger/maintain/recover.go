@@ -41,7 +41,7 @@ func (s *Replays) CountRecovery(ctx context.Context, r Recovery) (int64, error) 
 }
 
 // CreateRecovery starts a job that makes deliveries of the events that an endpoint missed.
-func (s *Replays) CreateRecovery(ctx context.Context, r Recovery, by string) (replay Replay, err error) {
+func (s *Replays) CreateRecovery(ctx context.Context, r Recovery, by Creator) (replay Replay, err error) {
 	upto := s.upperBound()
 	total, err := s.countRecovery(ctx, s.pool, r, upto)
 	if err != nil {
@@ -64,12 +64,13 @@ func (s *Replays) countRecovery(ctx context.Context, db interface {
 	if _, err := db.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`); err != nil {
 		return 0, fmt.Errorf("reading what was just accepted: %w", err)
 	}
-	c, expression, ok, err := missedEvents(ctx, db, r.filter(), upto)
+	missed, ok, err := missedEvents(ctx, db, r.filter(), upto)
+	c, expression := &missed.conditions, missed.expression
 	if err != nil || !ok {
 		return 0, err
 	}
 	if expression == "" {
-		err = db.QueryRow(ctx, `select count(*) from hub.events e where `+c.Where()+` and `+noDeliverySQL, c.Args()...).Scan(&n)
+		err = db.QueryRow(ctx, `select count(*) from hub.events e where `+c.Where()+` and `+noDeliverySQL, append([]any{pgx.QueryExecModeCacheDescribe}, c.Args()...)...).Scan(&n)
 	} else {
 		n, err = countMatching(ctx, db, filter.New(expression), `select e.body from hub.events e where `+c.Where()+` and `+noDeliverySQL, c.Args()...)
 	}
@@ -88,31 +89,37 @@ const noDeliverySQL = `not exists (
 	select from hub.deliveries d
 	where d.id > e.seq and d.id <= (overlay(e.seq::text placing 'ffff' from 33))::uuid and d.target_id = $1 and not d.integration)`
 
-// missedEvents returns the conditions of the events e that an endpoint is to get whether
-// or not it has them: published by its tenant, in its environment, of its event types.
-// Of those it gets what its filter, expression, matches; "" is none. $1 is the endpoint. ok is
-// false where it gets none.
-func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UUID) (c query.Conditions, expression string, ok bool, err error) {
-	var tenant uuid.UUID
-	var environment, product string
+// eventsOfEndpoint selects the events e that an endpoint is to get, whether or not it has them.
+type eventsOfEndpoint struct {
+	conditions  query.Conditions // $1 is the endpoint
+	expression  string           // the endpoint's filter; "" = none
+	tenant      uuid.UUID
+	environment string
+}
+
+// missedEvents returns which events an endpoint is to get: published by its tenant, in its
+// environment, of its event types, and what its filter matches. ok is false where it gets none.
+func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UUID) (missed eventsOfEndpoint, ok bool, err error) {
+	c := &missed.conditions
+	var product string
 	var types []string
 	err = db.QueryRow(ctx, `
 		select e.tenant_id, e.environment, t.product, e.event_types, coalesce(e.filter, '') from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
-		where e.id = $1 and e.deleted_at is null`, f.EndpointID).Scan(&tenant, &environment, &product, &types, &expression)
+		where e.id = $1 and e.deleted_at is null`, f.EndpointID).Scan(&missed.tenant, &missed.environment, &product, &types, &missed.expression)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return c, "", false, nil
+		return missed, false, nil
 	}
 	if err != nil {
-		return c, "", false, fmt.Errorf("reading an endpoint: %w", err)
+		return missed, false, fmt.Errorf("reading an endpoint: %w", err)
 	}
 	c.Add("?::uuid is not null", *f.EndpointID)
-	c.Add("e.tenant_id = ?", tenant)
-	c.Add("e.environment = ?", environment)
+	c.Add("e.tenant_id = ?", missed.tenant)
+	c.Add("e.environment = ?", missed.environment)
 	c.Add("e.product = ?", product) // neither what peers sent nor the hub's own
 	c.Add(notErasedSQL)
-	addTypes(&c, types)
+	addTypes(c, types)
 	if len(f.EventTypes) > 0 {
-		addTypes(&c, f.EventTypes)
+		addTypes(c, f.EventTypes)
 	}
 	c.Add("e.seq < ?", upto)
 	if f.Since != nil {
@@ -121,7 +128,7 @@ func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UU
 	if f.Until != nil {
 		c.Add("e.seq < ?", logid.Floor(*f.Until))
 	}
-	return c, expression, true, nil
+	return missed, true, nil
 }
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
@@ -141,7 +148,8 @@ func addTypes(c *query.Conditions, patterns []string) {
 
 // recover makes deliveries of the job's next events, up to limit.
 func (j *replayJob) recover(ctx context.Context, tx pgx.Tx, f ReplayFilter, limit int) (b requeuedBatch, err error) {
-	c, expression, ok, err := missedEvents(ctx, tx, f, j.upto)
+	events, ok, err := missedEvents(ctx, tx, f, j.upto)
+	c, expression := &events.conditions, events.expression
 	if err != nil || !ok {
 		return b, err
 	}
@@ -153,10 +161,11 @@ func (j *replayJob) recover(ctx context.Context, tx pgx.Tx, f ReplayFilter, limi
 		from = *j.cursor
 	}
 	where := c.Where()
-	examined := c.Numbered(`select seq from hub.events where seq > ? and seq < ? order by seq limit `+fmt.Sprint(recoverExamined), from, j.upto)
+	examined := c.Numbered(`select seq from hub.events where tenant_id = ? and environment = ? and seq > ? and seq < ? order by seq limit `+fmt.Sprint(recoverExamined),
+		events.tenant, events.environment, from, j.upto)
 	rows, err := tx.Query(ctx, `
 		with examined as materialized (`+examined+`)
-		select x.seq, coalesce((select `+where+` and `+noDeliverySQL+` from hub.events e where e.seq = x.seq), false) from examined x order by x.seq`, c.Args()...)
+		select x.seq, coalesce((select `+where+` and `+noDeliverySQL+` from hub.events e where e.seq = x.seq), false) from examined x order by x.seq`, append([]any{pgx.QueryExecModeCacheDescribe}, c.Args()...)...)
 	if err != nil {
 		return b, fmt.Errorf("reading events: %w", err)
 	}

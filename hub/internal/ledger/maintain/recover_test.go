@@ -81,13 +81,13 @@ func TestRecovery(t *testing.T) {
 
 	var jobs []uuid.UUID
 	for range 2 {
-		job, err := j.CreateRecovery(t.Context(), recovery, "test")
+		job, err := j.CreateRecovery(t.Context(), recovery, maintain.Creator{Label: "test"})
 		require.NoError(t, err)
 		require.EqualValues(t, len(wanted), job.Total)
 		require.Equal(t, maintain.KindRecover, job.Kind)
 		jobs = append(jobs, job.ID)
 	}
-	toOther, err := j.CreateRecovery(t.Context(), maintain.Recovery{EndpointID: other, Since: recovery.Since}, "test")
+	toOther, err := j.CreateRecovery(t.Context(), maintain.Recovery{EndpointID: other, Since: recovery.Since}, maintain.Creator{Label: "test"})
 	require.NoError(t, err)
 	jobs = append(jobs, toOther.ID)
 	var working sync.WaitGroup
@@ -125,4 +125,22 @@ func TestRecovery(t *testing.T) {
 	var accepted int
 	require.NoError(t, j.pool.QueryRow(t.Context(), `select coalesce(sum(accepted), 0) from hub.rollup_deltas where target_id = $1`, target).Scan(&accepted))
 	require.Equal(t, len(wanted), accepted)
+}
+
+// A recovery examines the events of its tenant and environment only: others', however many,
+// neither hold it up nor are read.
+func TestRecoveryExaminesItsTenantsEvents(t *testing.T) {
+	t.Parallel()
+	j := newReplayTest(t)
+	target := j.target[0]
+	j.exec(`
+		insert into hub.events (seq, id, tenant_id, environment, product, event_type, deliveries, body)
+		select (left($1::uuid::text, 24) || lpad(to_hex(n), 8, '0') || '0000')::uuid, n, case when n % 2 = 0 then $2 else gen_random_uuid() end, 'test', 'shop', 'a.b', 0, '{}'
+		from generate_series(1, 6000) n`, logid.Floor(time.Now().Add(-30*time.Minute)), target)
+	own := j.event("a.b", "shop", "{}", 0)
+	_, err := j.CreateRecovery(t.Context(), maintain.Recovery{EndpointID: target, Since: time.Now().Add(-time.Hour)}, maintain.Creator{Label: "test"})
+	require.NoError(t, err)
+	_, err = j.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[uuid.UUID]int{own: 1}, j.deliveriesTo(target), "in the first step")
 }

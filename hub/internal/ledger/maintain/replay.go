@@ -45,16 +45,17 @@ type Replay struct {
 	Parked     int64        `json:"parked" doc:"Parked again. Those that a cancelled replay took back do not count"`
 	Failed     int64        `json:"failed" doc:"Failed, or cannot be sent again: payload erased or gone, or endpoint disabled or deleted"`
 	Error      *string      `json:"error" doc:"Why the last try failed: it is tried again while the replay is running"`
-	CreatedBy  string       `json:"created_by" doc:"Operator who started it"`
+	TenantID   *uuid.UUID   `json:"tenant_id" format:"uuid" nullable:"true" doc:"Tenant whose key started it; null: an operator started it"`
+	CreatedBy  string       `json:"created_by" doc:"Operator who started it, or the beginning and the end of the key"`
 	CreatedAt  time.Time    `json:"created_at" doc:"When it was made"`
 	FinishedAt *time.Time   `json:"finished_at" doc:"When it came to its end; null: not yet"`
 }
 
-const replayColumns = `id, kind, filter, status, total, done, delivered, parked, failed, error, created_by, created_at, finished_at`
+const replayColumns = `id, kind, filter, status, total, done, delivered, parked, failed, error, tenant_id, created_by, created_at, finished_at`
 
 func scanReplay(row pgx.CollectableRow) (r Replay, err error) {
 	var filter []byte
-	if err := row.Scan(&r.ID, &r.Kind, &filter, &r.Status, &r.Total, &r.Done, &r.Delivered, &r.Parked, &r.Failed, &r.Error, &r.CreatedBy, &r.CreatedAt, &r.FinishedAt); err != nil {
+	if err := row.Scan(&r.ID, &r.Kind, &filter, &r.Status, &r.Total, &r.Done, &r.Delivered, &r.Parked, &r.Failed, &r.Error, &r.TenantID, &r.CreatedBy, &r.CreatedAt, &r.FinishedAt); err != nil {
 		return r, err
 	}
 	return r, json.Unmarshal(filter, &r.Filter)
@@ -105,9 +106,16 @@ func count(ctx context.Context, db query.DB, f query.Filter, upto uuid.UUID) (in
 	return n, nil
 }
 
+// Creator is who starts a job.
+type Creator struct {
+	Label string      // for people
+	Owner query.Owner // whom the job belongs to; the zero value: the operators
+}
+
 // Create starts a replay of what matches now: deliveries that are settled later do not
-// belong to it. One transaction counts and creates it, so that both see the same log.
-func (s *Replays) Create(ctx context.Context, f query.Filter, by string) (replay Replay, err error) {
+// belong to it. One transaction counts and creates it, so that both see the same log. That of
+// a tenant needs a filter by tenant and environment.
+func (s *Replays) Create(ctx context.Context, f query.Filter, by Creator) (replay Replay, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		upto := s.upperBound()
 		total, err := count(ctx, tx, f, upto)
@@ -120,27 +128,32 @@ func (s *Replays) Create(ctx context.Context, f query.Filter, by string) (replay
 	return replay, err
 }
 
-func (s *Replays) insert(ctx context.Context, tx pgx.Tx, kind ReplayKind, f ReplayFilter, total int64, upto uuid.UUID, by string) (Replay, error) {
+func (s *Replays) insert(ctx context.Context, tx pgx.Tx, kind ReplayKind, f ReplayFilter, total int64, upto uuid.UUID, by Creator) (Replay, error) {
 	filter, err := json.Marshal(f)
 	if err != nil {
 		return Replay{}, fmt.Errorf("writing the filter: %w", err)
 	}
 	rows, err := tx.Query(ctx, `
-		insert into hub.replays (id, kind, filter, status, total, upto, created_by, created_at, retry_at)
-		values ($1, $2, $3, 'running', $4, $5, $6, now(), 'infinity') returning `+replayColumns, logid.New(s.now()), kind, filter, total, upto, by)
+		insert into hub.replays (id, kind, filter, status, total, upto, created_by, created_at, retry_at, tenant_id, environment)
+		values ($1, $2, $3, 'running', $4, $5, $6, now(), 'infinity', $7, nullif($8, '')) returning `+replayColumns,
+		logid.New(s.now()), kind, filter, total, upto, by.Label, by.Owner.TenantID, by.Owner.Environment)
 	return collectReplay(rows, err)
 }
 
-// Get reads one replay.
-func (s *Replays) Get(ctx context.Context, id uuid.UUID) (Replay, error) {
-	rows, err := s.pool.Query(ctx, `select `+replayColumns+` from hub.replays where id = $1`, id)
+// ownedSQL is true of the replays of an owner, $1 and $2; of all with the zero value.
+const ownedSQL = `($1::uuid is null or tenant_id = $1) and $2 in ('', environment)`
+
+// Get reads one of the owner's replays.
+func (s *Replays) Get(ctx context.Context, id uuid.UUID, owner query.Owner) (Replay, error) {
+	rows, err := s.pool.Query(ctx, `select `+replayColumns+` from hub.replays where `+ownedSQL+` and id = $3`, owner.TenantID, owner.Environment, id)
 	return collectReplay(rows, err)
 }
 
-// List returns the newest replays, older than before where it is set.
-func (s *Replays) List(ctx context.Context, before *uuid.UUID, limit int) ([]Replay, error) {
+// List returns the owner's newest replays, older than before where it is set.
+func (s *Replays) List(ctx context.Context, owner query.Owner, before *uuid.UUID, limit int) ([]Replay, error) {
 	rows, err := s.pool.Query(ctx, `
-		select `+replayColumns+` from hub.replays where $1::uuid is null or id < $1 order by id desc limit $2`, before, limit)
+		select `+replayColumns+` from hub.replays where `+ownedSQL+` and ($3::uuid is null or id < $3) order by id desc limit $4`,
+		pgx.QueryExecModeCacheDescribe, owner.TenantID, owner.Environment, before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing replays: %w", err)
 	}

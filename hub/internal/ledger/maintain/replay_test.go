@@ -62,14 +62,14 @@ func (j *replayTest) add(n int, target uuid.UUID, status int) (ids []uuid.UUID) 
 // start begins a replay of what an endpoint has parked.
 func (j *replayTest) start(target uuid.UUID) uuid.UUID {
 	j.t.Helper()
-	replay, err := j.Create(j.t.Context(), query.Filter{EndpointID: &target, Status: "parked"}, "test")
+	replay, err := j.Create(j.t.Context(), query.Filter{EndpointID: &target, Status: "parked"}, maintain.Creator{Label: "test"})
 	require.NoError(j.t, err)
 	return replay.ID
 }
 
 func (j *replayTest) get(id uuid.UUID) maintain.Replay {
 	j.t.Helper()
-	replay, err := j.Get(j.t.Context(), id)
+	replay, err := j.Get(j.t.Context(), id, query.Owner{})
 	require.NoError(j.t, err)
 	require.LessOrEqual(j.t, replay.Done, replay.Total)
 	require.Equal(j.t, replay.Done, replay.Delivered+replay.Parked+replay.Failed)
@@ -204,14 +204,14 @@ func TestACancelledReplayDoesNothingMore(t *testing.T) {
 	j := newReplayTest(t)
 	j.add(3, j.target[0], 2)
 	id := j.start(j.target[0])
-	cancelled, err := j.Cancel(t.Context(), id)
+	cancelled, err := j.Cancel(t.Context(), id, query.Owner{})
 	require.NoError(t, err)
 	require.Equal(t, "cancelled", cancelled.Status)
 	require.NotNil(t, cancelled.FinishedAt)
 	j.work()
 	require.Equal(t, "cancelled", j.get(id).Status)
 	require.Zero(t, j.get(id).Done)
-	_, err = j.Cancel(t.Context(), uuid.New())
+	_, err = j.Cancel(t.Context(), uuid.New(), query.Owner{})
 	require.ErrorIs(t, err, hub.ErrNotFound)
 }
 
@@ -285,14 +285,14 @@ func TestCancelledReplayIsTakenBack(t *testing.T) {
 	var asked []uuid.UUID
 	j.TakeBackWith(func(ids []uuid.UUID) { asked = append(asked, ids...) })
 	ids := j.add(6, j.target[0], 1)
-	replay, err := j.Create(t.Context(), query.Filter{EndpointID: &j.target[0]}, "test")
+	replay, err := j.Create(t.Context(), query.Filter{EndpointID: &j.target[0]}, maintain.Creator{Label: "test"})
 	require.NoError(t, err)
 	j.work()
 	j.exec(`update hub.deliveries set due_at = now() + interval '30 seconds' where id = any($1)`, ids[:2])              // leased
 	j.exec(`update hub.deliveries set next_attempt_at = now() + interval '5 seconds', spent = 1 where id = $1`, ids[2]) // attempted
 	j.exec(`update hub.deliveries set status = 1, finished_at = now() where id = $1`, ids[3])                           // delivered
 	other := maintain.NewReplays(j.pool, slog.New(slog.DiscardHandler), time.Now, func(uuid.UUID) {})                   // another replica cancels
-	cancelled, err := other.Cancel(t.Context(), replay.ID)
+	cancelled, err := other.Cancel(t.Context(), replay.ID, query.Owner{})
 	require.NoError(t, err)
 	require.Equal(t, []any{"cancelled", int64(1), int64(0)}, []any{cancelled.Status, cancelled.Delivered, cancelled.Parked})
 	count := func(where string) (n int) {

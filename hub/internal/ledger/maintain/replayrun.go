@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 const (
@@ -227,10 +228,13 @@ func (s *Replays) recordFailure(ctx context.Context, id uuid.UUID, cause error) 
 	return nil
 }
 
-// Cancel stops a running replay; one that has ended stays as it is. What it made pending
+// Cancel stops one of the owner's running replays; one that has ended stays as it is. What it made pending
 // and what was not attempted is parked: at once where no process has it, else by that
 // process within a second.
-func (s *Replays) Cancel(ctx context.Context, id uuid.UUID) (Replay, error) {
+func (s *Replays) Cancel(ctx context.Context, id uuid.UUID, owner query.Owner) (Replay, error) {
+	if _, err := s.Get(ctx, id, owner); err != nil {
+		return Replay{}, err
+	}
 	_, err := s.pool.Exec(ctx, `
 		update hub.replays set status = 'cancelled', finished_at = now() where id = $1 and status = 'running'`, id)
 	if err == nil {
@@ -239,7 +243,7 @@ func (s *Replays) Cancel(ctx context.Context, id uuid.UUID) (Replay, error) {
 	if err != nil {
 		return Replay{}, fmt.Errorf("cancelling a replay: %w", err)
 	}
-	return s.Get(ctx, id)
+	return s.Get(ctx, id, owner)
 }
 
 // takeBackCancelled parks what cancelled replays, whoever cancelled them, made pending and

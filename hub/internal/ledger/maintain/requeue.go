@@ -63,11 +63,11 @@ func NewRequeuer(pool *pgxpool.Pool, reader *query.Reader) *Requeuer {
 	return &Requeuer{pool: pool, reader: reader}
 }
 
-// Requeue makes one delivery pending and returns its target. A person waits for it: it is not
+// Requeue makes one of the owner's deliveries pending and returns its target. A person waits for it: it is not
 // bulk any more. It is an [hub.ErrConflict] if
 // the delivery was received or discarded, the payload is gone or erased, or the endpoint is disabled or
 // deleted.
-func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, err error) {
+func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID, owner query.Owner) (target uuid.UUID, err error) {
 	if err := r.reader.Materialize(ctx); err != nil {
 		return target, err
 	}
@@ -79,13 +79,13 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 				coalesce(`+notErasedSQL+`, false) as whole, `+targetAcceptsSQL+` as takes
 			from hub.deliveries d
 			left join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
-			where d.id = $1 for update of d),
+			where d.id = $1 and ($2::uuid is null or d.tenant_id = $2) and $3 in ('', d.environment) for update of d),
 		sendable as (
 			select id from found where whole and takes and not discarded and (status <> 0 or waiting)),
 		kept as (`+moveFirstAttemptSQL+`),
 		requeued as (
 			update hub.deliveries d `+setPendingSQL+`, spent = 0, priority = least(priority, 0) from sendable s where d.id = s.id)
-		select target_id, payload, whole, takes, inbound, deleted, discarded from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound, &isDeleted, &isDiscarded)
+		select target_id, payload, whole, takes, inbound, deleted, discarded from found`, id, owner.TenantID, owner.Environment).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound, &isDeleted, &isDiscarded)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return target, query.ErrNotFound

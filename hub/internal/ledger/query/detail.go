@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/logid"
 )
@@ -48,8 +49,9 @@ type Phases struct {
 	TotalMS     float64 `json:"total_ms" doc:"Milliseconds of the whole attempt"`
 }
 
-// Get reads one delivery with its attempts; ErrNotFound where there is none.
-func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
+// Get reads one of the owner's deliveries with its attempts; ErrNotFound where there is none.
+// Tenants do not see the egress proxy.
+func (r *Reader) Get(ctx context.Context, id uuid.UUID, owner Owner) (Detail, error) {
 	items, err := r.items(ctx, []uuid.UUID{id})
 	if err == nil && len(items) == 0 {
 		if err = r.Materialize(ctx); err == nil {
@@ -59,7 +61,7 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 	if err != nil {
 		return Detail{}, err
 	}
-	if len(items) == 0 {
+	if len(items) == 0 || !owner.Covers(items[0].TenantID, items[0].Environment) {
 		return Detail{}, ErrNotFound
 	}
 	detail := Detail{Item: items[0], Attempts: []AttemptItem{}}
@@ -78,10 +80,23 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 		return Detail{}, fmt.Errorf("reading attempts: %w", err)
 	}
 	detail.Attempts = append(detail.Attempts, attempts...)
+	if owner.TenantID != nil {
+		detail.hideProxy()
+	}
 	if detail.Waiting, err = r.waiting(ctx, &detail); err != nil {
 		return Detail{}, err
 	}
 	return detail, r.hideUnsentSignature(ctx, &detail)
+}
+
+// hideProxy replaces errors of the hub's egress proxy, whose address is the operators' affair,
+// by those of receivers that cannot be reached.
+func (d *Detail) hideProxy() {
+	for i := range d.Attempts {
+		if text := d.Attempts[i].Error; text != nil {
+			d.Attempts[i].Error = new(client.HideProxy(*text))
+		}
+	}
 }
 
 // hideUnsentSignature removes webhook-signature from the attempts at an endpoint with a

@@ -30,13 +30,15 @@ type EventItem struct {
 
 // EventFilter selects events; empty fields select all.
 type EventFilter struct {
+	Owner
 	Since *time.Time
 	Until *time.Time
 }
 
-// Events lists the newest events that match, older than before where it is set.
+// Events lists the newest events that match, older than before where it is set. Those of a
+// tenant and environment are read by their index.
 func (r *Reader) Events(ctx context.Context, f EventFilter, before *uuid.UUID, limit int) ([]EventItem, error) {
-	var c Conditions
+	c := f.events()
 	if f.Since != nil {
 		c.Add("e.seq >= ?", logid.Floor(*f.Since))
 	}
@@ -49,17 +51,28 @@ func (r *Reader) Events(ctx context.Context, f EventFilter, before *uuid.UUID, l
 	return r.events(ctx, c, limit)
 }
 
-// Event reads the events of an id: one, unless several tenants chose the same id.
-func (r *Reader) Event(ctx context.Context, id string) (EventItem, error) {
+// events returns the conditions of the owner's events e.
+func (o Owner) events() (c Conditions) {
+	if o.TenantID != nil {
+		c.Add("e.tenant_id = ?", *o.TenantID)
+	}
+	if o.Environment != "" {
+		c.Add("e.environment = ?", o.Environment)
+	}
+	return c
+}
+
+// Event reads the owner's event of an id; the newest where several tenants chose the same id.
+func (r *Reader) Event(ctx context.Context, id string, owner Owner) (EventItem, error) {
 	bits, ok := hub.ParseEventID(id)
 	if !ok {
 		return EventItem{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no such event.")
 	}
-	seqs, err := eventSeqs(ctx, r.pool, int64(bits))
+	seqs, err := eventSeqs(ctx, r.pool, int64(bits), owner.TenantID)
 	if err != nil {
 		return EventItem{}, err
 	}
-	var c Conditions
+	c := owner.events()
 	c.Add("e.seq = any(?)", seqs)
 	events, err := r.events(ctx, c, 1)
 	if err != nil {
@@ -71,10 +84,14 @@ func (r *Reader) Event(ctx context.Context, id string) (EventItem, error) {
 	return events[0], nil
 }
 
+// readEventsSQL reads events by conditions, up to a limit. It is planned with the values at hand:
+// a plan for any tenant might walk the log for one that has no events.
+const readEventsSQL = `
+	select e.seq, e.id, e.product, nullif(e.tenant_id, '` + noTenant + `'), e.environment, e.event_type, e.correlation_id, e.deliveries, e.created_at, e.body
+	from hub.events e where %s order by e.seq desc limit %d`
+
 func (r *Reader) events(ctx context.Context, c Conditions, limit int) ([]EventItem, error) {
-	rows, err := r.pool.Query(ctx, fmt.Sprintf(`
-		select e.seq, e.id, e.product, nullif(e.tenant_id, '`+noTenant+`'), e.environment, e.event_type, e.correlation_id, e.deliveries, e.created_at, e.body
-		from hub.events e where %s order by e.seq desc limit %d`, c.Where(), limit), c.args...)
+	rows, err := r.pool.Query(ctx, fmt.Sprintf(readEventsSQL, c.Where(), limit), append([]any{pgx.QueryExecModeCacheDescribe}, c.args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
 	}
@@ -92,9 +109,9 @@ func (r *Reader) events(ctx context.Context, c Conditions, limit int) ([]EventIt
 	return events, nil
 }
 
-// deliveredSeqs is [eventSeqs] with the refused webhooks of the id.
-func deliveredSeqs(ctx context.Context, db DB, id int64) ([]uuid.UUID, error) {
-	seqs, err := eventSeqs(ctx, db, id)
+// deliveredSeqs is [eventSeqs] with the refused webhooks of the id, everyone's.
+func deliveredSeqs(ctx context.Context, db DB, id int64, tenantID *uuid.UUID) ([]uuid.UUID, error) {
+	seqs, err := eventSeqs(ctx, db, id, tenantID)
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +119,16 @@ func deliveredSeqs(ctx context.Context, db DB, id int64) ([]uuid.UUID, error) {
 	return append(seqs, refused...), err
 }
 
-// eventSeqs finds the events of an id: one, unless tenants chose the same id. One
-// that the hub chose is found by its moment, others by the keys and ids that are kept.
-func eventSeqs(ctx context.Context, db DB, id int64) ([]uuid.UUID, error) {
+// eventSeqs finds the events of an id, of a tenant or, with nil, of all: one, unless tenants
+// chose the same id. One that the hub chose is found by its moment, others by the keys and ids
+// that are kept.
+func eventSeqs(ctx context.Context, db DB, id int64, tenantID *uuid.UUID) ([]uuid.UUID, error) {
 	from, upto := logid.EventSpan(uint64(id))
 	return readIDs(ctx, db, "looking up an event", `
-		select seq from hub.events where seq >= $2 and seq < $3 and id = $1
+		select seq from hub.events where seq >= $2 and seq < $3 and id = $1 and ($4::uuid is null or tenant_id = $4)
 		union
-		select seq from hub.idempotency where event_id = $1
+		select seq from hub.idempotency where event_id = $1 and ($4::uuid is null or tenant_id = $4)
 		union
-		select seq from hub.received where event_id = $1
-		order by seq desc limit 50`, id, from, upto)
+		select seq from hub.received where event_id = $1 and ($4::uuid is null or tenant_id = $4)
+		order by seq desc limit 50`, id, from, upto, tenantID)
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +13,31 @@ import (
 // day for small and two targets for many.
 func (r *Reader) Hasty() *Reader {
 	return &Reader{pool: r.pool, limits: readLimits{newest: 7, perDriver: 3, perDenseDriver: 5, fewTargets: 1, manyTargets: 5}}
+}
+
+// ExplainEvents returns how PostgreSQL lists an owner's events.
+func (r *Reader) ExplainEvents(ctx context.Context, owner Owner) (string, error) {
+	c := owner.events()
+	return r.explain(ctx, fmt.Sprintf(readEventsSQL, c.Where(), 51), c.args)
+}
+
+// ExplainCount returns how PostgreSQL counts what a replay by a filter would send.
+func (r *Reader) ExplainCount(ctx context.Context, f Filter) (string, error) {
+	c, ok, err := f.Conditions(ctx, r.pool)
+	if err != nil || !ok {
+		return "", err
+	}
+	return r.explain(ctx, `select count(*) from hub.deliveries d where `+c.Where()+` and d.status <> 0 and not d.inbound and d.finished_at <= now()`, c.Args())
+}
+
+// explain runs a statement and returns how.
+func (r *Reader) explain(ctx context.Context, statement string, args []any) (string, error) {
+	rows, err := r.pool.Query(ctx, "explain (analyze, buffers, costs off) "+statement, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+	if err != nil {
+		return "", err
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return strings.Join(lines, "\n"), err
 }
 
 // ExplainSubjects returns how PostgreSQL reads the newest day for a search by subject.
@@ -26,10 +52,5 @@ func (r *Reader) ExplainSubjects(ctx context.Context, f Filter, terms []int64) (
 	if err != nil {
 		return "", err
 	}
-	rows, err := r.pool.Query(ctx, "explain (analyze, buffers, costs off) "+p.subjectStatement(days, 51), p.args...)
-	if err != nil {
-		return "", err
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return strings.Join(lines, "\n"), err
+	return r.explain(ctx, p.subjectStatement(days, 51), p.args)
 }

@@ -86,11 +86,21 @@ func CheckTime(location string, t *time.Time) error {
 	return nil
 }
 
-// Conditions turns the filter into conditions on hub.deliveries d. ok is false where
-// the filter names an event that is not in the log.
+// Conditions turns the filter into conditions on hub.deliveries d. Those of a tenant name its
+// endpoints and integrations, by which there is an index. ok is false where nothing can match.
 func (f Filter) Conditions(ctx context.Context, db DB) (conditions Conditions, ok bool, err error) {
 	c, ok, err := f.conditions(ctx, db)
-	return c.Conditions, ok, err
+	if err != nil || !ok || f.TenantID == nil {
+		return c.Conditions, ok, err
+	}
+	targets, err := f.targets(ctx, db, defaultLimits)
+	if err != nil {
+		return c.Conditions, false, err
+	}
+	if targets != nil {
+		c.Add("d.target_id = any(?::uuid[])", targets)
+	}
+	return c.Conditions, targets == nil || len(targets) > 0, nil
 }
 
 // conditions is [Filter.Conditions] with what the search of the log plans by.
@@ -103,7 +113,7 @@ func (f Filter) conditions(ctx context.Context, db DB) (c filterConditions, ok b
 		bits, isEvent := hub.ParseEventID(id)
 		switch {
 		case isEvent:
-			seqs, err := deliveredSeqs(ctx, db, int64(bits))
+			seqs, err := deliveredSeqs(ctx, db, int64(bits), f.TenantID)
 			if err != nil || len(seqs) == 0 {
 				return c, false, err
 			}

@@ -35,7 +35,7 @@ func TestReaderGivesWayToWriters(t *testing.T) {
 	store(1)
 	read := make(chan error, 1)
 	go func() {
-		_, err := query.NewReader(pool).Get(t.Context(), c.Jobs[0].ID)
+		_, err := query.NewReader(pool).Get(t.Context(), c.Jobs[0].ID, query.Owner{})
 		read <- err
 	}()
 	require.Eventually(t, func() bool {

@@ -132,7 +132,7 @@ func (f Filter) shape(statuses []delivery.Status) filterShape {
 func (f Filter) reads(p *plan) []read {
 	statuses := f.statuses()
 	shape := f.shape(statuses)
-	if f.Product == hubProduct {
+	if f.Product == hubProduct && p.targets == "" {
 		return []read{{driver: hubProductCondition}} // whatever else is asked: they are few
 	}
 	p.triesNewest = shape.hasOwner || shape.hasType || shape.isInbound || shape.hasRareCode
@@ -239,23 +239,25 @@ func readType(eventType string, statuses []delivery.Status) []read {
 // targets finds the endpoints and integrations a filter can mean, deleted ones
 // included; nil where they are too many to be read one by one.
 func (f Filter) targets(ctx context.Context, db DB, e readLimits) ([]uuid.UUID, error) {
+	target := f.EndpointID
+	if target == nil {
+		target = f.IntegrationID
+	}
 	switch {
-	case f.Product == hubProduct:
+	case f.TenantID == nil && f.Product == hubProduct:
 		return nil, nil // pings go to every endpoint
-	case f.EndpointID != nil:
-		return []uuid.UUID{*f.EndpointID}, nil
-	case f.IntegrationID != nil:
-		return []uuid.UUID{*f.IntegrationID}, nil
+	case f.TenantID == nil && target != nil:
+		return []uuid.UUID{*target}, nil
 	case f.TenantID == nil && f.Product == "" && f.Environment == "":
 		return nil, nil // everybody's
 	}
 	targets, err := readIDs(ctx, db, "reading endpoints and integrations", `
 		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
-		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product)) and $3 in ('', e.environment)
+		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product)) and $3 in ('', e.environment) and ($5::uuid is null or e.id = $5)
 		union all -- what peers sent comes from their product
 		select i.id from hub.integrations i join hub.tenants t on t.id = i.tenant_id
-		where ($1::uuid is null or i.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product, i.product)) and $3 in ('', i.environment)
-		limit $4`, f.TenantID, f.Product, f.Environment, e.manyTargets+1)
+		where ($1::uuid is null or i.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product, i.product)) and $3 in ('', i.environment) and ($5::uuid is null or i.id = $5)
+		limit $4`, f.TenantID, f.Product, f.Environment, e.manyTargets+1, target)
 	if err != nil || len(targets) > e.manyTargets {
 		return nil, err
 	}

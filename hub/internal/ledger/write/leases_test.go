@@ -39,7 +39,7 @@ func TestLeaseEndsWithItsLastDelivery(t *testing.T) {
 	require.Equal(t, 3, c.Count(t, `hub.deliveries where event_id = 7 and correlation_id = 'story' and environment = 'test' and product = 'shop'
 		and created_at between now() - interval '1 minute' and now()`))
 	require.Equal(t, 2, c.Count(t, `hub.attempts where error = 'timed out'`), "the first needs no row of its own")
-	detail, err := query.NewReader(pool).Get(t.Context(), c.Jobs[0].ID)
+	detail, err := query.NewReader(pool).Get(t.Context(), c.Jobs[0].ID, query.Owner{})
 	require.NoError(t, err)
 	require.Len(t, detail.Attempts, 1)
 	require.Equal(t, "ok", *detail.Attempts[0].ResponseBody)

@@ -1,4 +1,4 @@
-import { TextInput } from "@mantine/core";
+import { TagsInput, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useScreenTexts } from "../../i18n/screens";
 import { ConfirmDialog, FormDialog, Secret, type Values } from "../Form";
@@ -21,6 +21,9 @@ type Props<K> = {
 	more?: ReactNode;
 };
 
+/** Scopes that keys of every product can have; those of its features are typed. */
+const commonScopes = ["events.publish", "endpoints.manage", "deliveries.read", "deliveries.retry", "interaction.write"];
+
 /** KeyDialog makes, rotates or revokes a key. What is made is shown once. */
 export function KeyDialog<K extends KeyRow>({ act, onClose, onDone, create, rotate, revoke, before, more }: Props<K>) {
 	const screens = useScreenTexts();
@@ -40,7 +43,7 @@ export function KeyDialog<K extends KeyRow>({ act, onClose, onDone, create, rota
 			>
 				{before}
 				<TextInput name="name" maxLength={120} label={screens.keys.name} description={screens.keys.nameHelp} />
-				<TextInput name="scopes" maxLength={500} label={screens.keys.scopes} description={screens.keys.scopesHelp} />
+				<TagsInput name="scopes" data={commonScopes} splitChars={[",", " "]} maxTags={50} label={screens.keys.scopes} description={screens.keys.scopesHelp} />
 				{more}
 				<TextInput name="until" type="datetime-local" label={screens.keys.until} description={screens.keys.untilHelp} />
 			</FormDialog>

@@ -1,1 +1,0 @@
-import{r as e}from"./index-nmyEC6I1.js";var t=()=>e().operator.role===`admin`;export{t};
