@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/config"
+	"integrationhub/hub/events"
 )
 
 // alert makes an alert by webhook; fields are more of the request's members.
@@ -276,4 +277,90 @@ func TestUnreadableSignalHoldsUpNoOther(t *testing.T) {
 		require.NoError(t, p.pool.QueryRow(t.Context(), `select array_agg(event_type || ' ' || (due_at > now() + interval '30 seconds')) from hub.signals`).Scan(&left))
 		return fmt.Sprint(left) == "[hub.endpoint.failing true]"
 	}, soon, tick, "the one of a deleted tenant is gone: %v", left)
+}
+
+// A hub that dies by kill -9 while it publishes leaves no double and no gap: another goes on.
+func TestKilledHubPublishesOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.start(t, nil)
+	a := n.account()
+	h := newHook(t, nil)
+	a.endpoint(h, `"event_types":["hub.*"]`)
+	n.stop()
+	const many = 2500
+	p.signal(t, a.tenant, many)
+	left := func() (signals int) {
+		require.NoError(t, p.pool.QueryRow(t.Context(), `select count(*) from hub.signals`).Scan(&signals))
+		return signals
+	}
+	victim := p.startBinary(t, n)
+	require.Eventually(t, func() bool { return left() < many }, 2*soon, tick)
+	victim.stop()
+	require.Positive(t, left(), "it was killed before the end")
+	p.start(t, nil)
+	require.Eventually(t, func() bool { return left() == 0 }, 4*soon, 5*tick)
+	var events, urls int
+	require.NoError(t, p.pool.QueryRow(t.Context(), `
+		select count(*), count(distinct convert_from(body, 'UTF8')::json -> 'data' ->> 'url') from hub.events where event_type = 'hub.endpoint.disabled'`).Scan(&events, &urls))
+	require.Equal(t, []int{many, many}, []int{events, urls})
+	p.balance(t)
+}
+
+// An endpoint's ping can be the example of an operational event; the hub's event types and their
+// OpenAPI document name all of them.
+func TestOperationalEventTypes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	h := newHook(t, nil)
+	endpoint := a.endpoint(h, `"event_types":["a.*"]`)
+	document := a.call("GET", "/event-types/openapi?product=hub", a.token, "").text
+	for _, eventType := range events.FromHub() {
+		a.ok(202, "POST", "/endpoints/"+endpoint+"/ping", `{"event_type":"`+eventType+`"}`)
+		got := waitType(t, h, eventType, 1)[0]
+		require.Equal(t, "hub", got.Product)
+		require.NotEmpty(t, got.Data["tenant_id"])
+		require.Contains(t, document, `"`+eventType+`"`)
+		a.refused(422, "validation_failed", "POST", "/events", a.live, `{"event_type":"`+eventType+`","data":{}}`)
+	}
+	p.noSignals(t)
+	require.Contains(t, a.call("GET", "/metrics", "", "").text, `hub_operational_events_total{type="hub.key.expiring"} 0`, "examples are none")
+}
+
+// What an endpoint parks again and again is one event, until nothing is parked and some time has
+// passed.
+func TestParkedIsPublishedOncePerEpisode(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	h, watching := newHook(t, nil), newHook(t, nil)
+	endpoint := a.endpoint(h, `"event_types":["a.*"],"enabled":false`)
+	a.endpoint(watching, `"event_types":["hub.delivery.*"]`)
+	park := func(n int) {
+		for _, id := range a.batch(n, "a.b") {
+			a.settles(id, endpoint, "parked")
+		}
+		p.noSignals(t)
+	}
+	enable := func(enabled string) {
+		a.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["a.*"],"enabled":`+enabled+`}`)
+	}
+	park(20)
+	require.Len(t, watching.arrivals(), 1)
+	enable("true")
+	require.Eventually(t, func() bool { // looks that nothing is left take half a minute
+		_, err := p.pool.Exec(t.Context(), `update hub.drains set due_at = now() where state = 'settling'`)
+		require.NoError(t, err)
+		var drains int
+		require.NoError(t, p.pool.QueryRow(t.Context(), `select count(*) from hub.drains`).Scan(&drains))
+		return drains == 0
+	}, 2*soon, 5*tick)
+	enable("false")
+	park(3)
+	require.Len(t, watching.arrivals(), 1, "soon after")
+	_, err := p.pool.Exec(t.Context(), `delete from hub.drains; update hub.episodes set ended_at = now() - interval '10 minutes'`)
+	require.NoError(t, err)
+	park(1)
+	require.Len(t, watching.arrivals(), 2)
 }

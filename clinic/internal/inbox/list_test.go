@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"integrationhub/clinic"
 	"integrationhub/clinic/internal/clinictest"
 	"integrationhub/clinic/internal/inbox"
+	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest/moduletest"
 )
@@ -122,4 +124,24 @@ func TestOldEntriesAreDeleted(t *testing.T) {
 	require.Equal(t, 0, count("dismissed"))
 	require.NotZero(t, count("linked"), "those were settled later")
 	require.Equal(t, 300, p.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1`), "what came of them stays")
+}
+
+// The hub learns which inboxes wait, and since when.
+func TestWaitingInboxes(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	queries := dbgen.New(clinic.Hub.Host.Pool)
+	waiting := func() []dbgen.WaitingInboxesRow {
+		rows, err := queries.WaitingInboxes(t.Context(), 1000)
+		require.NoError(t, err)
+		return slices.DeleteFunc(rows, func(row dbgen.WaitingInboxesRow) bool { return row.ClinicID != clinic.ID })
+	}
+	require.Empty(t, waiting())
+	AddWaitingEvents(clinic, stranger, messages(3, stranger)...)
+	rows := waiting()
+	require.Len(t, rows, 1)
+	require.Equal(t, []any{hub.Live, 3}, []any{rows[0].Env, rows[0].Waiting})
+	require.False(t, rows[0].OldestSince.IsZero())
+	clinic.Exec(`update clinic.inbox set status = 'dismissed', settled_at = now(), data_enc = null where clinic_id = $1`)
+	require.Empty(t, waiting())
 }

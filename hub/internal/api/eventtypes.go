@@ -129,9 +129,12 @@ func (a *API) deleteEventType(ctx context.Context, in *idPath) (*none, error) {
 }
 
 func (a *API) eventTypeDocument(ctx context.Context, in *webhooksInput) (*struct{ Body map[string]json.RawMessage }, error) {
-	product, err := a.deps.Directory.Product(ctx, in.Product)
-	if err != nil {
-		return nil, err
+	product := registry.Product{Name: registry.ReservedName, Title: Title} // which is in no directory
+	if in.Product != registry.ReservedName {
+		var err error
+		if product, err = a.deps.Directory.Product(ctx, in.Product); err != nil {
+			return nil, err
+		}
 	}
 	types, err := a.deps.EventTypes.List(ctx, product.Name, "", "", registry.MaxEventTypesOfProduct)
 	if err != nil {

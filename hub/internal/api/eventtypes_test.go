@@ -311,6 +311,7 @@ func TestOpenAPIOfAProduct(t *testing.T) {
 	require.Empty(t, b.ok(201, "POST", "/products", b.admin, `{"name":"empty","prefix":"emp"}`)["webhooks"])
 	require.Empty(t, b.ok(200, "GET", "/event-types/openapi?product=empty", b.support, "")["webhooks"])
 	b.refused(404, "not_found", "GET", "/event-types/openapi?product=nothing", b.support, "")
+	require.Len(t, b.ok(200, "GET", "/event-types/openapi?product=hub", b.support, "")["webhooks"], 1+len(events.FromHub()), "the hub's own")
 	b.refused(422, "validation_failed", "GET", "/event-types/openapi", b.support, "")
 }
 
