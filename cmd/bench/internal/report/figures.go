@@ -99,6 +99,13 @@ const (
 	FigureCheckedRatio = "checked_of_unchecked"
 )
 
+// Figures of the scenario of filters: events settled a second by 300 endpoints.
+const (
+	FigureUnfiltered    = "unfiltered_per_s"
+	FigureFiltered      = "filtered_per_s" // each endpoint with a filter that is true
+	FigureFilteredRatio = "filtered_of_unfiltered"
+)
+
 // FigureIdleMemory is the key of the idle hub's resident memory in [Result.Figures].
 const FigureIdleMemory = "idle_mb"
 

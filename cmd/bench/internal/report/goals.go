@@ -40,6 +40,7 @@ var goals = []goal{
 	{"the same with 100,000 keys", 0.4, false, "×", figureOf("gateway-order", FigureManyKeysRatio)},
 	{"peak memory of the hub by then", 300, true, "MB", figureOf("gateway-order", FigureOrderMemory)},
 	{"events settled/s with each checked against its schema, of the rate without", 0.8, false, "×", figureOf("gateway-validation", FigureCheckedRatio)},
+	{"events settled/s by 300 endpoints with a filter each, of the rate without", 0.87, false, "×", figureOf("gateway-filters", FigureFilteredRatio)},
 	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {
 		r, ok := m["gateway-inbound"]
 		if !ok {

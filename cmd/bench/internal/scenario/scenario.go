@@ -35,6 +35,7 @@ var All = []Scenario{
 	{"gateway-churn", "500 tenants publish while configuration changes", false, throughput.MeasureChurn},
 	{"gateway-order", "one endpoint without order, and in the order of 1,000 and of 100,000 keys", false, throughput.MeasureOrder},
 	{"gateway-validation", "one endpoint with a product's validation off, and with reject", false, throughput.MeasureValidation},
+	{"gateway-filters", "300 endpoints subscribed to one event, without filters and with one each", false, throughput.MeasureFilters},
 	{"gateway-inbound", "webhooks of a peer to a hosted product, and publishing in turn with them", false, throughput.MeasureInbound},
 	{"gateway-log", "queries of a delivery log of 2,000,000", true, deliverylog.Measure},
 	{"scheduling", "free times, figures and contended bookings of the scheduling service", true, scheduling.Measure},

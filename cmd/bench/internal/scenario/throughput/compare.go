@@ -30,9 +30,9 @@ type loadKind struct {
 
 func (k *loadKind) rate() float64 { return float64(k.events) / k.seconds }
 
-// compareLoads runs slices of loads in turn, so that what else the machine does meets all of
-// them. It checks that everything accepted arrived.
-func compareLoads(ctx context.Context, st *stage.Stage, kinds []*loadKind) (*report.Result, error) {
+// compareLoads runs slices of loads, each of events to a number of endpoints, in turn, so that
+// what else the machine does meets all of them. It checks that everything accepted arrived.
+func compareLoads(ctx context.Context, st *stage.Stage, endpoints int, kinds []*loadKind) (*report.Result, error) {
 	options := st.Run.Options
 	spec := load.Spec{Connections: options.Connections, Size: options.Size}
 	var sent []records.Sent
@@ -56,7 +56,7 @@ func compareLoads(ctx context.Context, st *stage.Stage, kinds []*loadKind) (*rep
 		sent = append(sent, generated.Sent...)
 		return nil
 	}
-	spec.First, spec.Events = stage.WarmUpFirst, stage.WarmUpEvents
+	spec.First, spec.Events = stage.WarmUpFirst, max(1, stage.WarmUpEvents/endpoints)
 	for _, kind := range kinds {
 		if err := slice(kind); err != nil {
 			return nil, fmt.Errorf("warming up: %w", err)
@@ -84,7 +84,7 @@ func compareLoads(ctx context.Context, st *stage.Stage, kinds []*loadKind) (*rep
 			arrived = append(arrived, arrival)
 		}
 	}
-	result := &report.Result{Events: len(sent), Endpoints: 1, Connections: options.Connections, PayloadBytes: options.Size, Statuses: load.Summarize(sent).Statuses, Ledger: *balance}
+	result := &report.Result{Events: len(sent), Endpoints: endpoints, Connections: options.Connections, PayloadBytes: options.Size, Statuses: load.Summarize(sent).Statuses, Ledger: *balance}
 	result.SetThroughput(sent[warmUp:], arrived)
 	return result, nil
 }

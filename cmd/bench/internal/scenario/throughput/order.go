@@ -31,7 +31,7 @@ func MeasureOrder(ctx context.Context, run *stage.Run) (*report.Result, error) {
 			return nil, fmt.Errorf("setting up a tenant: %w", err)
 		}
 	}
-	result, err := compareLoads(ctx, st, kinds)
+	result, err := compareLoads(ctx, st, 1, kinds)
 	if err != nil {
 		return nil, err
 	}

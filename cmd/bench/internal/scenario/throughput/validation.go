@@ -39,7 +39,7 @@ func MeasureValidation(ctx context.Context, run *stage.Run) (*report.Result, err
 		}
 	}
 	off, reject := &loadKind{tenant: tenant, prepare: validate("off")}, &loadKind{tenant: tenant, prepare: validate("reject")}
-	result, err := compareLoads(ctx, st, []*loadKind{off, reject})
+	result, err := compareLoads(ctx, st, 1, []*loadKind{off, reject})
 	if err != nil {
 		return nil, err
 	}
