@@ -75,7 +75,7 @@ func hubCatalog() []Described {
 		{"An endpoint responded 410, and the hub disabled it.", EndpointDisabled{whose, id, url, "gone", at}},
 		{"An endpoint was disabled for 15 days. Events make no deliveries to it until it is enabled.", EndpointAbandoned{whose, id, url, at.AddDate(0, 0, -15), at}},
 		{"The first delivery of an episode was parked. The hub sends what is parked when the receiver takes deliveries again.", DeliveryParked{
-			HubSubject: whose, EndpointID: id, URL: url, DeliveryID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e0001", ParkedType: "order.created", Reason: "retries_exhausted",
+			HubSubject: whose, EndpointID: id, URL: url, DeliveryID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e0001", ParkedType: "invoice.created", Reason: "retries_exhausted",
 		}},
 		{"The peer of an integration fails its checks or its registration. Deliveries to it are parked.", IntegrationError{whose, id, "clinic", "the peer answered 503", at}},
 		{"An integration that failed is active again.", IntegrationRecovered{whose, id, "clinic", before, at}},

@@ -66,6 +66,13 @@ func TestAlertByWebhook(t *testing.T) {
 	sent := n.delivery(got[0].ID, id)
 	require.Equal(t, []any{nil, "", "delivered", all.url}, []any{sent["tenant_id"], sent["tenant_name"], sent["status"], sent["receiver"]})
 	require.Nil(t, n.ok(200, "GET", "/events/"+got[0].ID, "")["tenant_id"])
+	for _, filter := range []string{"environment=live", "environment=live&status=delivered", "product=hub", "status_code=200&environment=live"} {
+		var found []any
+		for _, item := range items(n.ok(200, "GET", "/deliveries?"+filter, "")) {
+			found = append(found, item["id"])
+		}
+		require.Contains(t, found, sent["id"], filter)
+	}
 	require.Empty(t, items(n.ok(200, "GET", "/deliveries?tenant_id="+a.tenant, "")), "no tenant's log has it")
 	n.ok(202, "POST", "/deliveries/"+sent["id"].(string)+"/retry", "")
 	ping := n.ok(202, "POST", "/alerts/"+id+"/test", "")["event_id"].(string)

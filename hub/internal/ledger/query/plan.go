@@ -252,8 +252,10 @@ func (f Filter) targets(ctx context.Context, db DB, e readLimits) ([]uuid.UUID, 
 		return nil, nil // everybody's
 	}
 	targets, err := readIDs(ctx, db, "reading endpoints and integrations", `
-		select e.id from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
-		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product)) and $3 in ('', e.environment) and ($5::uuid is null or e.id = $5)
+		select e.id from hub.endpoints e left join hub.tenants t on t.id = e.tenant_id
+		where ($1::uuid is null or e.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product))
+			and ($3 in ('', e.environment) or e.tenant_ref is null) -- an alert is about both environments
+			and ($5::uuid is null or e.id = $5)
 		union all -- what peers sent comes from their product
 		select i.id from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 		where ($1::uuid is null or i.tenant_id = $1) and ($1::uuid is not null or $2 in ('', t.product, i.product)) and $3 in ('', i.environment) and ($5::uuid is null or i.id = $5)

@@ -20,6 +20,10 @@ export const receiverQuery = (delivery?: Delivery) =>
 		queryFn: async (): Promise<Receiver> => {
 			if (delivery?.endpoint_id) {
 				const id = delivery.endpoint_id;
+				if (delivery.tenant_id === null) {
+					const alert = await read(client.GET("/api/v1/alerts/{id}", { params: { path: { id } } }));
+					return { kind: "endpoint", id, url: alert.kind === "webhook" ? alert.target : undefined };
+				}
 				const endpoint = await read(client.GET("/api/v1/endpoints/{id}", { params: { path: { id } } }));
 				return { kind: "endpoint", id, url: endpoint.url, name: endpoint.description };
 			}

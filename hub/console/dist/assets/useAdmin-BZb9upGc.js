@@ -1,1 +1,0 @@
-import{r as e}from"./index-C9tc8YDb.js";var t=()=>e().operator.role===`admin`;export{t};
