@@ -39,8 +39,9 @@ func oddValues() []string {
 const oddPlace = "the odd value"
 
 // OddBodies returns bodies that are a valid JSON body but for one value in it, which is odd in
-// each way: those of objects and arrays at any depth, and the body as a whole.
-func OddBodies(valid any) ([]string, error) {
+// each way: those of objects and arrays at any depth, and the body as a whole. With names only
+// values in members of these names are odd: for bodies whose other members another list covers.
+func OddBodies(valid any, names ...string) ([]string, error) {
 	raw, err := json.Marshal(valid)
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func OddBodies(valid any) ([]string, error) {
 		return nil, err
 	}
 	var bodies []string
-	for _, replaced := range replaceEach(decoded) {
+	for _, replaced := range replaceEach(decoded, names) {
 		text, err := json.Marshal(replaced)
 		if err != nil {
 			return nil, err
@@ -62,13 +63,20 @@ func OddBodies(valid any) ([]string, error) {
 	return bodies, nil
 }
 
-// replaceEach returns copies of a value in each of which one value is replaced by oddPlace.
-func replaceEach(value any) (list []any) {
-	list = append(list, oddPlace)
+// replaceEach returns copies of a value in each of which one value is replaced by oddPlace; with
+// names, one in a member of these.
+func replaceEach(value any, names []string) (list []any) {
+	if len(names) == 0 {
+		list = append(list, oddPlace)
+	}
 	switch value := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			for _, replaced := range replaceEach(value[name]) {
+			below := names
+			if slices.Contains(names, name) {
+				below = nil
+			}
+			for _, replaced := range replaceEach(value[name], below) {
 				changed := maps.Clone(value)
 				changed[name] = replaced
 				list = append(list, changed)
@@ -76,7 +84,7 @@ func replaceEach(value any) (list []any) {
 		}
 	case []any:
 		for i := range value {
-			for _, replaced := range replaceEach(value[i]) {
+			for _, replaced := range replaceEach(value[i], names) {
 				changed := slices.Clone(value)
 				changed[i] = replaced
 				list = append(list, changed)

@@ -179,7 +179,11 @@ func TestOddCloudWebhooks(t *testing.T) {
 		{"statuses": []object{{"id": "wamid.sent", "status": "failed", "biz_opaque_callback_data": "m-1", "errors": []object{{"code": 131026}}}}},
 	} {
 		value["metadata"] = object{"phone_number_id": cloudPhone}
-		list, err := hubtest.OddBodies(object{"entry": []object{{"changes": []object{{"value": value}}}}})
+		var names []string // of the members that the first body does not have
+		if i > 0 {
+			names = []string{"document", "location", "contacts", "reaction", "interactive", "statuses"}
+		}
+		list, err := hubtest.OddBodies(object{"entry": []object{{"changes": []object{{"value": value}}}}}, names...)
 		require.NoError(t, err)
 		for n, body := range list {
 			body = strings.NewReplacer(`"wamid.`, fmt.Sprintf(`"wamid.%d.%d.`, i, n), cloudContact, fmt.Sprintf("55119%d%07d", i, n)).Replace(body) // each of a new contact
@@ -216,7 +220,11 @@ func TestOddBridgeEvents(t *testing.T) {
 		{"receipt", object{"remoteIds": []string{"out-1"}, "messageId": "m-1", "ack": -1, "errorCode": "refused"}},
 		{"state", object{"status": "CONNECTED", "sequence": 1000, "qrcode": "", "qrExpiresAt": now, "number": "5511900000001", "error": "x"}},
 	} {
-		list, err := hubtest.OddBodies(object{"id": "e-1", "event": event.name, "connection": fmt.Sprint(c.id), "timestamp": now, "data": event.data})
+		var names []string // of the members that the first event does not have
+		if i > 0 {
+			names = []string{"data"}
+		}
+		list, err := hubtest.OddBodies(object{"id": "e-1", "event": event.name, "connection": fmt.Sprint(c.id), "timestamp": now, "data": event.data}, names...)
 		require.NoError(t, err)
 		for n, body := range list {
 			body = strings.NewReplacer(`"in-`, fmt.Sprintf(`"in-%d.%d.`, i, n), cloudContact, fmt.Sprintf("55119%d%07d", i, n)).Replace(body) // each of a new contact
