@@ -28,8 +28,9 @@ func TestPrioritiesExample(t *testing.T) {
 	before, after, found := strings.Cut(example, "hub publish --type order.refunded")
 	require.True(t, found)
 	before = strings.TrimSpace(before)
+	// Without pipefail: head ends before what it reads from.
 	run := func(script string) string {
-		cmd := exec.CommandContext(t.Context(), "bash", "-c", "set -eo pipefail\nPATH="+filepath.Join(c.dir, "bin")+":$PATH\n"+script)
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", "set -e\nPATH="+filepath.Join(c.dir, "bin")+":$PATH\n"+script)
 		cmd.Dir = c.dir
 		for name, value := range c.env {
 			cmd.Env = append(cmd.Env, name+"="+value)

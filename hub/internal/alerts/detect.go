@@ -24,6 +24,8 @@ const (
 )
 
 // signalFailing signals endpoints that fail for long enough, and failing ones that recovered.
+// It finds rows by a list of ids: where many begin to fail at once the planner expects few, and
+// would join them by reading all for each.
 func (p *Publisher) signalFailing(ctx context.Context) error {
 	now := p.Now()
 	_, err := p.DB.Exec(ctx, `
@@ -31,11 +33,12 @@ func (p *Publisher) signalFailing(ctx context.Context) error {
 			select endpoint_id from hub.endpoint_failures where announced_at is null and since <= $1 and attempts >= $2
 			order by since limit $3 for update skip locked),
 		unused as (
-			delete from hub.endpoint_failures f using due left join hub.endpoints e on e.id = due.endpoint_id and e.enabled and e.deleted_at is null
-			where f.endpoint_id = due.endpoint_id and e.id is null),
+			delete from hub.endpoint_failures f using unnest(array(select endpoint_id from due)) due_id where f.endpoint_id = due_id
+				and not exists (select from hub.endpoints e where e.id = f.endpoint_id and e.enabled and e.deleted_at is null)),
 		announced as (
-			update hub.endpoint_failures f set announced_at = $4 from due join hub.endpoints e on e.id = due.endpoint_id and e.enabled and e.deleted_at is null
-			where f.endpoint_id = due.endpoint_id returning e.id, e.tenant_id, e.environment, e.url, f.since, f.attempts)
+			update hub.endpoint_failures f set announced_at = $4 from unnest(array(select endpoint_id from due)) due_id, hub.endpoints e
+			where f.endpoint_id = due_id and e.id = due_id and e.enabled and e.deleted_at is null
+			returning e.id, e.tenant_id, e.environment, e.url, f.since, f.attempts)
 		insert into hub.signals (event_type, tenant_id, environment, details)
 		select 'hub.endpoint.failing', tenant_id, environment, jsonb_build_object('endpoint_id', id, 'url', url, 'failing_since', since, 'attempts', attempts)
 		from announced order by since, id`, now.Add(-p.FailingAfter), minFailures, detectedPerTick, now)
@@ -46,7 +49,9 @@ func (p *Publisher) signalFailing(ctx context.Context) error {
 		with due as (
 			select endpoint_id from hub.endpoint_failures where delivering_since is not null and delivering_since <= $1
 			order by delivering_since limit $2 for update skip locked),
-		recovered as (delete from hub.endpoint_failures f using due where f.endpoint_id = due.endpoint_id returning f.endpoint_id, f.since, f.delivering_since)
+		recovered as (
+			delete from hub.endpoint_failures f using unnest(array(select endpoint_id from due)) due_id where f.endpoint_id = due_id
+			returning f.endpoint_id, f.since, f.delivering_since)
 		insert into hub.signals (event_type, tenant_id, environment, details)
 		select 'hub.endpoint.recovered', e.tenant_id, e.environment,
 			jsonb_build_object('endpoint_id', e.id, 'url', e.url, 'failing_since', r.since, 'recovered_at', r.delivering_since)

@@ -233,3 +233,21 @@ func TestLiveTailOfKeys(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return b.call("GET", "/events/stream", own.read, "").status == 200 }, soon, 10*tick, "another may begin")
 }
+
+// What a key reads of the log counts against its rate, and is masked as it is for operators.
+func TestLogIsLimitedAndMaskedForKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	b.endpoint(b.live[0], anywhere)
+	event := b.publish(b.live[0], "a.b", `{"cpf":"529.982.247-25"}`)
+	delivery := b.settled(event, "delivered")["id"].(string)
+	key := b.key(b.tenant[0], `"scopes":["deliveries.read"],"rate":"4-D"`)
+	for _, path := range []string{"/events/" + event, "/deliveries/" + delivery, "/events", "/deliveries"} {
+		got := b.call("GET", path, key, "")
+		require.Equal(t, 200, got.status, got.text)
+		require.NotContains(t, got.text, "529.982", path)
+		require.Contains(t, got.text, `"***.***.***-25"`, path)
+		require.NotContains(t, got.text, "canary-cookie", path)
+	}
+	require.Equal(t, 429, b.call("GET", "/deliveries", key, "").status)
+}
