@@ -37,6 +37,7 @@ type Event struct {
 	CorrelationID string          // omitted from the envelope if empty
 	Data          json.RawMessage // JSON object, byte for byte as published
 	Priority      Priority        // of its deliveries; not part of the envelope
+	OrderingKey   string          // what it is about, up to 200 bytes: ordered receivers get the events of one key in order; not part of the envelope
 }
 
 // ErasedPayload replaces an erased payload.

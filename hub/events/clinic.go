@@ -74,17 +74,35 @@ type PaymentOverdue struct {
 // EventType implements [Data].
 func (PatientCreated) EventType() string { return TypePatientCreated }
 
+// OrderingKey implements [Data].
+func (e PatientCreated) OrderingKey() string { return e.PatientID }
+
 // EventType implements [Data].
 func (PatientUpdated) EventType() string { return TypePatientUpdated }
+
+// OrderingKey implements [Data].
+func (e PatientUpdated) OrderingKey() string { return e.PatientID }
 
 // EventType implements [Data].
 func (PatientDeleted) EventType() string { return TypePatientDeleted }
 
+// OrderingKey implements [Data]. A deletion waits for nothing.
+func (PatientDeleted) OrderingKey() string { return "" }
+
 // EventType implements [Data].
 func (RecordCreated) EventType() string { return TypeRecordCreated }
+
+// OrderingKey implements [Data].
+func (e RecordCreated) OrderingKey() string { return e.PatientID }
 
 // EventType implements [Data].
 func (PaymentReceived) EventType() string { return TypePaymentReceived }
 
+// OrderingKey implements [Data].
+func (e PaymentReceived) OrderingKey() string { return e.PatientID }
+
 // EventType implements [Data].
 func (PaymentOverdue) EventType() string { return TypePaymentOverdue }
+
+// OrderingKey implements [Data].
+func (e PaymentOverdue) OrderingKey() string { return e.PatientID }

@@ -13,6 +13,10 @@ import "slices"
 type Data interface {
 	// EventType returns the envelope's "event_type".
 	EventType() string
+	// OrderingKey returns the id of what the event is about: receivers with the switch get the
+	// events of one key in order. "" = none. It is stored in the log, so it is an id and never
+	// personal data.
+	OrderingKey() string
 }
 
 // Decimal is a JSON number with at most two decimals, such as 150.00. Each product parses

@@ -3,6 +3,7 @@ package events_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 	"integrationhub/hub/events"
 )
 
-// The bytes on the wire are part of the contract: peers sign and compare them.
+// The bytes on the wire are part of the contract: peers sign and compare them. Each event is
+// ordered by the id of what it is about, and by no personal data.
 func TestWireFormat(t *testing.T) {
 	t.Parallel()
 	phone, method, appointment := "+5511987654321", "pix", "a1"
@@ -59,8 +61,18 @@ func TestWireFormat(t *testing.T) {
 		{events.KeyExpiring{whose, "k1", "shop", "abcd", at}, `hub.key.expiring {` + whoseText + `"key_id":"k1","name":"shop","last4":"abcd","expires_at":"2026-03-02T12:00:00Z"}`},
 		{events.InboxWaiting{whose, 3, at}, `hub.inbox.waiting {` + whoseText + `"waiting":3,"oldest_since":"2026-03-02T12:00:00Z"}`},
 	}
+	keys := map[string]string{ // ordering keys, by what the event is about
+		events.TypeContactCreated: "", events.TypePatientDeleted: "", events.TypeInboxWaiting: "", // in no order
+		events.TypeIntegrationError: "i1", events.TypeIntegrationRecovered: "i1", events.TypeDeliveryParked: "i1", events.TypeKeyExpiring: "k1",
+	}
+	families := map[string]string{"appointment": "a1", "patient": "p1", "record": "p1", "payment": "p1", "message": "7", "ticket": "7", "hub": "e1"}
 	seen := make(map[string]bool)
 	for _, tc := range cases {
+		key, isNamed := keys[tc.data.EventType()]
+		if family, _, _ := strings.Cut(tc.data.EventType(), "."); !isNamed {
+			key = families[family]
+		}
+		require.Equal(t, key, tc.data.OrderingKey(), tc.data.EventType())
 		data, err := json.Marshal(tc.data)
 		require.NoError(t, err)
 		require.Equal(t, tc.wire, tc.data.EventType()+" "+string(data))

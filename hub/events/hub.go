@@ -117,26 +117,53 @@ type InboxWaiting struct {
 // EventType implements [Data].
 func (EndpointFailing) EventType() string { return TypeEndpointFailing }
 
+// OrderingKey implements [Data].
+func (e EndpointFailing) OrderingKey() string { return e.EndpointID }
+
 // EventType implements [Data].
 func (EndpointRecovered) EventType() string { return TypeEndpointRecovered }
+
+// OrderingKey implements [Data].
+func (e EndpointRecovered) OrderingKey() string { return e.EndpointID }
 
 // EventType implements [Data].
 func (EndpointDisabled) EventType() string { return TypeEndpointDisabled }
 
+// OrderingKey implements [Data].
+func (e EndpointDisabled) OrderingKey() string { return e.EndpointID }
+
 // EventType implements [Data].
 func (EndpointAbandoned) EventType() string { return TypeEndpointAbandoned }
+
+// OrderingKey implements [Data].
+func (e EndpointAbandoned) OrderingKey() string { return e.EndpointID }
 
 // EventType implements [Data].
 func (DeliveryParked) EventType() string { return TypeDeliveryParked }
 
+// OrderingKey implements [Data]. One of the two ids is there.
+func (e DeliveryParked) OrderingKey() string { return e.EndpointID + e.IntegrationID }
+
 // EventType implements [Data].
 func (IntegrationError) EventType() string { return TypeIntegrationError }
+
+// OrderingKey implements [Data].
+func (e IntegrationError) OrderingKey() string { return e.IntegrationID }
 
 // EventType implements [Data].
 func (IntegrationRecovered) EventType() string { return TypeIntegrationRecovered }
 
+// OrderingKey implements [Data].
+func (e IntegrationRecovered) OrderingKey() string { return e.IntegrationID }
+
 // EventType implements [Data].
 func (KeyExpiring) EventType() string { return TypeKeyExpiring }
 
+// OrderingKey implements [Data].
+func (e KeyExpiring) OrderingKey() string { return e.KeyID }
+
 // EventType implements [Data].
 func (InboxWaiting) EventType() string { return TypeInboxWaiting }
+
+// OrderingKey implements [Data]. Inboxes have no id.
+func (InboxWaiting) OrderingKey() string { return "" }

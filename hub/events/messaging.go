@@ -55,14 +55,29 @@ type ContactCreated struct {
 // EventType implements [Data].
 func (MessageReceived) EventType() string { return TypeMessageReceived }
 
+// OrderingKey implements [Data].
+func (e MessageReceived) OrderingKey() string { return e.TicketID }
+
 // EventType implements [Data].
 func (MessageSent) EventType() string { return TypeMessageSent }
+
+// OrderingKey implements [Data].
+func (e MessageSent) OrderingKey() string { return e.TicketID }
 
 // EventType implements [Data].
 func (TicketCreated) EventType() string { return TypeTicketCreated }
 
+// OrderingKey implements [Data].
+func (e TicketCreated) OrderingKey() string { return e.TicketID }
+
 // EventType implements [Data].
 func (TicketClosed) EventType() string { return TypeTicketClosed }
 
+// OrderingKey implements [Data].
+func (e TicketClosed) OrderingKey() string { return e.TicketID }
+
 // EventType implements [Data].
 func (ContactCreated) EventType() string { return TypeContactCreated }
+
+// OrderingKey implements [Data]. There is no id of a contact.
+func (ContactCreated) OrderingKey() string { return "" }

@@ -44,11 +44,23 @@ type AppointmentNoShow struct {
 // EventType implements [Data].
 func (AppointmentCreated) EventType() string { return TypeAppointmentCreated }
 
+// OrderingKey implements [Data].
+func (e AppointmentCreated) OrderingKey() string { return e.AppointmentID }
+
 // EventType implements [Data].
 func (AppointmentCancelled) EventType() string { return TypeAppointmentCancelled }
+
+// OrderingKey implements [Data].
+func (e AppointmentCancelled) OrderingKey() string { return e.AppointmentID }
 
 // EventType implements [Data].
 func (AppointmentReminded) EventType() string { return TypeAppointmentReminded }
 
+// OrderingKey implements [Data].
+func (e AppointmentReminded) OrderingKey() string { return e.AppointmentID }
+
 // EventType implements [Data].
 func (AppointmentNoShow) EventType() string { return TypeAppointmentNoShow }
+
+// OrderingKey implements [Data].
+func (e AppointmentNoShow) OrderingKey() string { return e.AppointmentID }

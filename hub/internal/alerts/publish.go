@@ -228,7 +228,7 @@ func (r *round) add(s signal, receivers []receiver) error {
 		return fmt.Errorf("writing the data of %s: %w", s.eventType, err)
 	}
 	publication := outbox.Publication{
-		TenantID: s.tenantID, Environment: s.environment, Product: ledger.HubProduct, Type: s.eventType, Data: text, OccurredAt: s.createdAt,
+		TenantID: s.tenantID, Environment: s.environment, Product: ledger.HubProduct, Type: s.eventType, Data: text, OccurredAt: s.createdAt, OrderingKey: data.OrderingKey(),
 		Audience: module.Audience{Receivers: module.EndpointsOnly},
 	}
 	var targets []*directory.Target

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
@@ -26,36 +27,52 @@ type anyURL struct{}
 
 func (anyURL) CheckURL(_, raw string) (*url.URL, error) { return url.Parse(raw) }
 
+// shop is a hosted product's tenant with an endpoint.
+type shop struct {
+	pool      *pgxpool.Pool
+	known     *directory.Directory
+	outbox    *Outbox
+	tenant    registry.Tenant
+	endpoints *registry.Endpoints
+	endpoint  registry.Endpoint
+}
+
+func newShop(t *testing.T, state registry.EndpointState) shop {
+	t.Helper()
+	pool, ctx, log := hubtest.Database(t), t.Context(), slog.New(slog.DiscardHandler)
+	box, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
+	require.NoError(t, err)
+	s := shop{pool: pool, known: directory.New(pool, box, nil, log, time.Now), endpoints: registry.NewEndpoints(pool, box, anyURL{}, time.Now)}
+	s.outbox = New(pool, s.known, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now, 10_000)
+	t.Cleanup(s.outbox.Close)
+	products := registry.NewDirectory(pool)
+	_, err = products.CreateProduct(ctx, registry.Product{Name: "shop", Prefix: "shop", Title: "Shop"})
+	require.NoError(t, err)
+	s.tenant, err = products.CreateTenant(ctx, "shop", "Tenant", nil)
+	require.NoError(t, err)
+	s.endpoint, _, err = s.endpoints.Create(ctx, s.tenant.ID, hub.Live, state, "")
+	require.NoError(t, err)
+	return s
+}
+
 // Filters apply to what a hosted product publishes in its transactions, by the configuration
 // that is committed then, and see the envelope as it is stored. Hot publications compile and
 // query nothing.
 func TestFiltersOfProducts(t *testing.T) {
 	t.Parallel()
-	pool, ctx, log := hubtest.Database(t), t.Context(), slog.New(slog.DiscardHandler)
-	box, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
-	require.NoError(t, err)
-	known := directory.New(pool, box, nil, log, time.Now)
-	o := New(pool, known, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now, 10_000)
-	t.Cleanup(o.Close)
-	products := registry.NewDirectory(pool)
-	_, err = products.CreateProduct(ctx, registry.Product{Name: "shop", Prefix: "shop", Title: "Shop"})
-	require.NoError(t, err)
-	tenant, err := products.CreateTenant(ctx, "shop", "Tenant", nil)
-	require.NoError(t, err)
-	endpoints := registry.NewEndpoints(pool, box, anyURL{}, time.Now)
-	state := registry.EndpointState{URL: "https://example.com", EventTypes: []string{"*"}, Enabled: true}
-	endpoint, _, err := endpoints.Create(ctx, tenant.ID, hub.Live, state, "")
-	require.NoError(t, err)
+	ctx, state := t.Context(), registry.EndpointState{URL: "https://example.com", EventTypes: []string{"*"}, Enabled: true}
+	s := newShop(t, state)
+	pool, known, o, tenant, endpoints, endpoint := s.pool, s.known, s.outbox, s.tenant, s.endpoints, s.endpoint
 	setFilter := func(text string) {
 		state.Filter = &text
 		_, _, err := endpoints.Update(ctx, registry.Scope{}, endpoint.ID, state)
 		require.NoError(t, err)
 	}
-	shop, at := ProductPublisher{Outbox: o, Name: "shop"}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	publisher, at := ProductPublisher{Outbox: o, Name: "shop"}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	publish := func(n int) (deliveries int) {
 		t.Helper()
 		require.NoError(t, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-			ids, err := shop.PublishTo(ctx, tx, module.Audience{}, []hub.Event{{TenantID: tenant.ID, Environment: hub.Live, Type: "order.paid", Time: at, Data: fmt.Appendf(nil, `{"n":%d}`, n)}})
+			ids, err := publisher.PublishTo(ctx, tx, module.Audience{}, []hub.Event{{TenantID: tenant.ID, Environment: hub.Live, Type: "order.paid", Time: at, Data: fmt.Appendf(nil, `{"n":%d}`, n)}})
 			if err != nil {
 				return err
 			}

@@ -1,16 +1,20 @@
 package outbox
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/module"
 )
 
 // When the first delivery of a key is settled, the next one is due in the same transaction,
@@ -55,4 +59,31 @@ func TestNextInOrderIsAnnounced(t *testing.T) {
 	var waiting int
 	require.NoError(t, pool.QueryRow(t.Context(), `select waiting from hub.ordering_keys where head is null`).Scan(&waiting))
 	require.Zero(t, waiting)
+}
+
+// What a hosted product publishes with an ordering key takes places at ordered endpoints, also
+// within one transaction.
+func TestProductsPublishInOrder(t *testing.T) {
+	t.Parallel()
+	ctx, ordered := t.Context(), true
+	s := newShop(t, registry.EndpointState{URL: "https://example.com", EventTypes: []string{"*"}, Enabled: true, Ordered: &ordered})
+	publisher := ProductPublisher{Outbox: s.outbox, Name: "shop"}
+	publish := func(keys ...string) error {
+		events := make([]hub.Event, len(keys))
+		for i, key := range keys {
+			events[i] = hub.Event{TenantID: s.tenant.ID, Environment: hub.Live, Type: "order.paid", Data: []byte(`{}`), OrderingKey: key}
+		}
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			_, err := publisher.PublishTo(ctx, tx, module.Audience{}, events)
+			return err
+		})
+	}
+	require.NoError(t, publish("a", "b", "a"))
+	require.NoError(t, publish("", "b"))
+	require.ErrorContains(t, publish(strings.Repeat("k", 201)), "its ordering key has 201 bytes")
+	rows, err := s.pool.Query(ctx, `select coalesce(d.ordering_key, '') || ' ' || coalesce(e.ordering_key, '') || ' ' || (d.due_at = 'infinity') from hub.deliveries d join hub.events e on e.id = d.event_id order by d.id`)
+	require.NoError(t, err)
+	stored, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"a a false", "b b false", "a a true", "  false", "b b true"}, stored)
 }

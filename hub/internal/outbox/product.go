@@ -20,6 +20,9 @@ import (
 // [delivery.FormatDue].
 const DueChannel = "hub_due"
 
+// maxOrderingKey is the length of an ordering key in the schema, in bytes.
+const maxOrderingKey = 200
+
 // ProductPublisher publishes the events of a hosted product in its own transactions. It
 // implements module.Publisher.
 type ProductPublisher struct {
@@ -128,12 +131,15 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 	if !e.Priority.Valid() {
 		return nil, fmt.Errorf("publishing %s: there is no priority %d", e.Type, e.Priority)
 	}
+	if len(e.OrderingKey) > maxOrderingKey {
+		return nil, fmt.Errorf("publishing %s: its ordering key has %d bytes, %d are possible", e.Type, len(e.OrderingKey), maxOrderingKey)
+	}
 	if _, ok := hub.ParseEventID(e.ID); e.ID != "" && !ok {
 		return nil, fmt.Errorf("publishing %s: %q is no event id", e.Type, e.ID)
 	}
 	return &Publication{
 		Priority: e.Priority, TenantID: e.TenantID, Environment: e.Environment, Product: p.Name, Type: e.Type, CorrelationID: e.CorrelationID,
-		Data: e.Data, ID: e.ID, OccurredAt: e.Time,
+		Data: e.Data, ID: e.ID, OccurredAt: e.Time, OrderingKey: e.OrderingKey,
 	}, nil
 }
 

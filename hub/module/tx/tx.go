@@ -110,7 +110,7 @@ func (t *Tx) eventOf(tenant uuid.UUID, environment hub.Environment, data events.
 	if err != nil {
 		return hub.Event{}, fmt.Errorf("encoding %s: %w", data.EventType(), err)
 	}
-	return hub.Event{TenantID: tenant, Environment: environment, Type: data.EventType(), Data: raw, Priority: t.Priority}, nil
+	return hub.Event{TenantID: tenant, Environment: environment, Type: data.EventType(), Data: raw, Priority: t.Priority, OrderingKey: data.OrderingKey()}, nil
 }
 
 // NewID returns an id that grows with time (UUIDv7).

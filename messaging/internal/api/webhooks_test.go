@@ -61,6 +61,10 @@ func TestWebhooksGetTheFourEvents(t *testing.T) {
 	require.Equal(t, true, answer.Data["message"].(object)["fromMe"])
 	require.True(t, receiver.IsEmpty())
 	require.True(t, sentToo.IsEmpty())
+
+	// Ordered webhooks get a ticket's events in order.
+	require.Zero(t, company.Hub.Count("hub.events where deliveries > 0 and event_type <> 'contact.created' and ordering_key is distinct from $1", fmt.Sprint(ticket["id"])))
+	require.Equal(t, 1, company.Hub.Count("hub.events where deliveries > 0 and event_type = 'contact.created' and ordering_key = $1", fmt.Sprint(ticket["contactId"])))
 }
 
 // A change that leaves the status as it is, and another company's events, reach nobody.

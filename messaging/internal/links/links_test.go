@@ -157,6 +157,9 @@ func TestEventsOfLinkedContacts(t *testing.T) {
 	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 6 }, 30*time.Second, 10*time.Millisecond)
 	require.Equal(t, 1, r.Hub.Count("hub.events where tenant_id = $1 and event_type = 'message.received' and priority = 1", r.Tenant))
 
+	// All about a ticket has its id as ordering key, also what waited.
+	require.Zero(t, r.Hub.Count("hub.events where deliveries > 0 and event_type <> 'contact.created' and coalesce(ordering_key, '') not in (select id::text from messaging.tickets)"))
+
 	// What waits goes with the contact.
 	gone := r.AddPhone("Davi")
 	r.clinic.FailChecks(503)

@@ -70,7 +70,7 @@ func (t *Tx) publishToLinkedAmong(ctx context.Context, scope Scope, subscribers 
 	if len(linked) == 0 {
 		return nil
 	}
-	return t.publishToIntegrations(ctx, linked, hub.Event{TenantID: scope.Tenant, Environment: environment, Type: data.EventType(), Priority: t.Priority}, data)
+	return t.publishToIntegrations(ctx, linked, hub.Event{TenantID: scope.Tenant, Environment: environment, Type: data.EventType(), Priority: t.Priority, OrderingKey: data.OrderingKey()}, data)
 }
 
 // publishToIntegrations publishes an event to some integrations.
@@ -146,7 +146,13 @@ func (t *Tx) SettleLink(ctx context.Context, scope Scope, contact int64, integra
 		}
 		batch := make([]hub.Event, len(held))
 		for i, row := range held {
-			batch[i] = hub.Event{TenantID: scope.Tenant, Environment: environment, Type: row.EventType, Data: row.Data, Time: row.OccurredAt, Priority: priority}
+			var about struct { // a message or a ticket
+				TicketID string `json:"ticket_id"`
+			}
+			if err := json.Unmarshal(row.Data, &about); err != nil {
+				return fmt.Errorf("decoding an event that waited: %w", err)
+			}
+			batch[i] = hub.Event{TenantID: scope.Tenant, Environment: environment, Type: row.EventType, Data: row.Data, Time: row.OccurredAt, Priority: priority, OrderingKey: about.TicketID}
 		}
 		if _, err := t.Host.Events.PublishTo(ctx, t.Raw, module.Audience{Receivers: module.IntegrationsOnly, Integrations: []uuid.UUID{integration}}, batch); err != nil {
 			return fmt.Errorf("publishing events that waited: %w", err)

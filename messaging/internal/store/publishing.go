@@ -45,9 +45,15 @@ type webhookEvent struct {
 	topic     string // what they subscribe to; "" = eventType
 }
 
+// webhookData is what one event for plain webhooks says.
+type webhookData struct {
+	orderingKey string // the id of the ticket or contact that it is about; "": none
+	data        any
+}
+
 // publishToWebhooks publishes an event to the company's plain webhooks. The data is made only
 // if some subscribed to it; there is one event for each.
-func (t *Tx) publishToWebhooks(ctx context.Context, scope Scope, e webhookEvent, makeData func() ([]any, error)) error {
+func (t *Tx) publishToWebhooks(ctx context.Context, scope Scope, e webhookEvent, makeData func() ([]webhookData, error)) error {
 	event := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: e.eventType, Priority: t.Priority}
 	audience := module.Audience{Receivers: module.EndpointsOnly, Topic: e.topic}
 	subscribers, err := t.Host.Events.Subscribers(ctx, t.Raw, audience, event)
@@ -59,9 +65,10 @@ func (t *Tx) publishToWebhooks(ctx context.Context, scope Scope, e webhookEvent,
 		return fmt.Errorf("making the data of %s: %w", e.eventType, err)
 	}
 	batch := make([]hub.Event, len(list))
-	for i, data := range list {
+	for i, item := range list {
 		batch[i] = event
-		if batch[i].Data, err = json.Marshal(data); err != nil {
+		batch[i].OrderingKey = item.orderingKey
+		if batch[i].Data, err = json.Marshal(item.data); err != nil {
 			return fmt.Errorf("encoding %s: %w", e.eventType, err)
 		}
 	}
@@ -80,7 +87,7 @@ func (t *Tx) withPriority(priority hub.Priority) *Tx {
 // publishTicketToWebhooks publishes the new status of a ticket to plain webhooks. earlier is the
 // status before the change.
 func (t *Tx) publishTicketToWebhooks(ctx context.Context, scope Scope, ticket int64, earlier chat.TicketStatus) error {
-	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeTicketUpdated}, func() ([]any, error) { return t.ticketData(ctx, scope, []int64{ticket}, earlier) })
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeTicketUpdated}, func() ([]webhookData, error) { return t.ticketData(ctx, scope, []int64{ticket}, earlier) })
 }
 
 // publishCreatedTickets publishes new tickets, in the order of their drafts.
@@ -103,15 +110,16 @@ func (t *Tx) publishCreatedTickets(ctx context.Context, scope Scope, drafts []Ti
 	if err != nil {
 		return err
 	}
-	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeTicketCreated}, func() ([]any, error) { return t.ticketData(ctx, scope, ids, "") })
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeTicketCreated}, func() ([]webhookData, error) { return t.ticketData(ctx, scope, ids, "") })
 }
 
 // ticketData returns the data of tickets for plain webhooks, by their ids.
-func (t *Tx) ticketData(ctx context.Context, scope Scope, ids []int64, earlier chat.TicketStatus) ([]any, error) {
+func (t *Tx) ticketData(ctx context.Context, scope Scope, ids []int64, earlier chat.TicketStatus) ([]webhookData, error) {
 	views, err := ticketViews(ctx, t.Raw, scope, ids)
-	list := make([]any, len(views))
+	list := make([]webhookData, len(views))
 	for i := 0; err == nil && i < len(views); i++ {
-		list[i], err = t.webhooks.Ticket(views[i], earlier)
+		list[i].orderingKey = chat.FormatID(views[i].ID)
+		list[i].data, err = t.webhooks.Ticket(views[i], earlier)
 	}
 	return list, err
 }
@@ -125,11 +133,12 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 	if err := publishToProducts(ctx, t, scope, created...); err != nil {
 		return err
 	}
-	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeContactCreated}, func() ([]any, error) {
-		list := make([]any, len(contacts))
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeContactCreated}, func() ([]webhookData, error) {
+		list := make([]webhookData, len(contacts))
 		for i, c := range contacts {
 			var err error
-			if list[i], err = t.webhooks.Contact(c); err != nil {
+			list[i].orderingKey = chat.FormatID(c.ID)
+			if list[i].data, err = t.webhooks.Contact(c); err != nil {
 				return nil, err
 			}
 		}
@@ -142,9 +151,9 @@ func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, 
 	if err := publishToLinked(ctx, t, scope, contact.ID, false, receivedEvent(contact, ticket, m)); err != nil {
 		return err
 	}
-	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]any, error) {
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]webhookData, error) {
 		data, err := t.webhooks.Message(m, &ticket, contact)
-		return []any{data}, err
+		return []webhookData{{chat.FormatID(ticket.ID), data}}, err
 	})
 }
 
@@ -162,7 +171,7 @@ func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number str
 	if err := publishToLinked(ctx, t, scope, m.ContactID, isBulk, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
 		return err
 	}
-	return t.publishToWebhooks(ctx, scope, webhookEvent{events.TypeMessageCreated, TopicSent}, func() ([]any, error) {
+	return t.publishToWebhooks(ctx, scope, webhookEvent{events.TypeMessageCreated, TopicSent}, func() ([]webhookData, error) {
 		var ticket *Ticket
 		if m.TicketID != nil {
 			row, err := t.Ticket(ctx, scope.Company, *m.TicketID)
@@ -176,6 +185,6 @@ func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number str
 			return nil, err
 		}
 		data, err := t.webhooks.Message(m, ticket, contact)
-		return []any{data}, err
+		return []webhookData{{ticketIDOf(m), data}}, err
 	})
 }

@@ -99,11 +99,12 @@ func (t *Tx) publishReceivedTexts(ctx context.Context, scope Scope, texts []Rece
 			}
 		}
 	}
-	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]any, error) {
-		list := make([]any, len(texts))
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]webhookData, error) {
+		list := make([]webhookData, len(texts))
 		for i, text := range texts {
 			var err error
-			if list[i], err = t.webhooks.Message(stored[i], &text.Ticket, text.Contact); err != nil {
+			list[i].orderingKey = chat.FormatID(text.Ticket.ID)
+			if list[i].data, err = t.webhooks.Message(stored[i], &text.Ticket, text.Contact); err != nil {
 				return nil, err
 			}
 		}
