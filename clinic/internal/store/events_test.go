@@ -79,7 +79,8 @@ func TestPublishedBytes(t *testing.T) {
 	require.Equal(t, 1, n)
 	var got []string
 	for _, e := range published.events {
-		require.Equal(t, hub.Event{TenantID: scope.Clinic, Environment: scope.Env, Type: e.Type, Data: e.Data}, e)
+		require.Equal(t, hub.Event{TenantID: scope.Clinic, Environment: scope.Env, Type: e.Type, Data: e.Data, OrderingKey: e.OrderingKey}, e)
+		require.Contains(t, string(e.Data), `"patient_id":"`+e.OrderingKey+`"`, "ordered by patient")
 		line := strings.ReplaceAll(e.Type+" "+string(e.Data), patient.String(), "P1")
 		got = append(got, strings.ReplaceAll(line, visitor.String(), "P2"))
 	}
