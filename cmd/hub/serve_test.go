@@ -245,11 +245,13 @@ func TestWorker(t *testing.T) {
 	p.awaitSettled(20, "delivered")
 	require.Equal(t, tried+20, receiver.count())
 	require.NoFileExists(t, worker.localFile())
-	status, metrics := worker.call(t, "GET", "/metrics", "")
-	require.Equal(t, 200, status)
-	require.Regexp(t, `(?m)^hub_deliver\S*`+`.*product="`+p.product+`".* 20$`, metrics)
+	counted := regexp.MustCompile(`(?m)^hub_deliver\S*.*product="` + p.product + `".* 20$`)
+	require.Eventually(t, func() bool { // after the commit, which the log shows
+		status, metrics := worker.call(t, "GET", "/metrics", "")
+		return status == 200 && counted.MatchString(metrics)
+	}, waitTimeout, pollInterval)
 	for _, path := range []string{"/api/v1/products", "/docs", "/openapi.json"} {
-		status, _ = worker.call(t, "GET", path, "")
+		status, _ := worker.call(t, "GET", path, "")
 		require.Equal(t, 404, status, path)
 	}
 	require.Contains(t, c.among(env).run("doctor").stdout, "accepted 20 = delivered 20 + parked 0 + pending 0 + failed 0")

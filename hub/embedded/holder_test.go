@@ -227,6 +227,10 @@ func copyFile(t *testing.T, from, to string) {
 	in, err := os.Open(from)
 	require.NoError(t, err)
 	defer in.Close()
+	// A process that is forked off while the file is open for writing could have it until it
+	// executes its program, and the copy could not be executed meanwhile.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
 	require.NoError(t, err)
 	_, err = io.Copy(out, in)

@@ -71,5 +71,9 @@ func holder(path string) int {
 }
 
 // Release drops the lock; the file stays, because removing it would let two
-// processes hold locks on two files of the same name.
-func (l *Lock) Release() { _ = l.file.Close() }
+// processes hold locks on two files of the same name. Closing alone would leave the lock for
+// a moment to a process that is being forked off and has not dropped the file yet.
+func (l *Lock) Release() {
+	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
+	_ = l.file.Close()
+}

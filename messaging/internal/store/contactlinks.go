@@ -146,13 +146,13 @@ func (t *Tx) SettleLink(ctx context.Context, scope Scope, contact int64, integra
 		}
 		batch := make([]hub.Event, len(held))
 		for i, row := range held {
-			var about struct { // a message or a ticket
+			var reference struct { // a message or a ticket
 				TicketID string `json:"ticket_id"`
 			}
-			if err := json.Unmarshal(row.Data, &about); err != nil {
+			if err := json.Unmarshal(row.Data, &reference); err != nil {
 				return fmt.Errorf("decoding an event that waited: %w", err)
 			}
-			batch[i] = hub.Event{TenantID: scope.Tenant, Environment: environment, Type: row.EventType, Data: row.Data, Time: row.OccurredAt, Priority: priority, OrderingKey: about.TicketID}
+			batch[i] = hub.Event{TenantID: scope.Tenant, Environment: environment, Type: row.EventType, Data: row.Data, Time: row.OccurredAt, Priority: priority, OrderingKey: reference.TicketID}
 		}
 		if _, err := t.Host.Events.PublishTo(ctx, t.Raw, module.Audience{Receivers: module.IntegrationsOnly, Integrations: []uuid.UUID{integration}}, batch); err != nil {
 			return fmt.Errorf("publishing events that waited: %w", err)
