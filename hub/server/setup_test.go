@@ -95,7 +95,7 @@ func (p place) settings(t *testing.T, change func(*config.Config)) config.Config
 func (p place) start(t *testing.T, change func(*config.Config)) *node {
 	t.Helper()
 	cfg := p.settings(t, change)
-	n := &node{t: t, cfg: cfg, log: &hubtest.Buffer{}, http: &http.Client{Timeout: soon, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	n := &node{t: t, cfg: cfg, log: &hubtest.Buffer{}, http: &http.Client{Timeout: 3 * soon, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		PasswordHashMemory: hubtest.PasswordHashMemory,
