@@ -111,7 +111,7 @@ func TestFailingEndpointIsPublishedOnce(t *testing.T) {
 		}
 	})
 	watching := newHook(t, nil)
-	endpoint := a.endpoint(h, `"event_types":["a.*","hub.*"]`) // it is told of itself, and that is no failure
+	endpoint := a.endpoint(h, `"event_types":["a.*","hub.*"]`) // it gets the events about itself, and those are no failure
 	a.endpoint(watching, `"event_types":["hub.endpoint.*"]`)
 	a.batch(5, "a.b")
 	got := waitType(t, watching, "hub.endpoint.failing", 1)[0]
