@@ -103,8 +103,8 @@ func (m *Metrics) CountInvalid(product, outcome string, events int) {
 
 // CountFiltered counts deliveries that were not made because of filters, and how many of them
 // because of errors.
-func (m *Metrics) CountFiltered(product string, held, errors int) {
-	m.filtered.WithLabelValues(product).Add(float64(held))
+func (m *Metrics) CountFiltered(product string, unmatched, errors int) {
+	m.filtered.WithLabelValues(product).Add(float64(unmatched))
 	m.filterErrors.WithLabelValues(product).Add(float64(errors))
 }
 

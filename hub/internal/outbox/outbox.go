@@ -84,7 +84,7 @@ type Recorder interface {
 	CountInvalid(product, outcome string, events int)
 	// CountFiltered counts deliveries that filters did not allow, and how many of them
 	// because the filter could not be evaluated.
-	CountFiltered(product string, held, errors int)
+	CountFiltered(product string, unmatched, errors int)
 }
 
 // Outbox is safe for concurrent use.
