@@ -24,8 +24,9 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || true)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-# Go's own stamp fails where another user owns the clone; ours is in LDFLAGS.
-export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+# Go's own stamp fails where another user owns the clone; ours is in LDFLAGS. Without the
+# clone's path in them, packages are compiled once for all clones of a machine.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -trimpath)
 
 TOOLS := .cache/bin
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)

@@ -16,12 +16,11 @@ import (
 	"integrationhub/hub/module"
 )
 
-// charted makes what the FHIR facade shows, an export and an import, and gives the path
+// charted creates what the FHIR facade shows, an export and an import, and returns the path
 // of each.
 func charted(clinic *clinictest.Clinic) map[string]string {
 	t := clinic.T
-	chart := &clinictest.Chart{Clinic: clinic}
-	chart.AddPatientWithChart()
+	chart := clinic.AddPatientWithChart()
 	imported := chart.UploadImport("csv", clinictest.ImportTable)
 	require.Equal(t, 202, imported.Status, imported.Text)
 	export := chart.StartExport("")

@@ -10,8 +10,8 @@ import (
 var _ module.InboxReporter = (*instance)(nil)
 
 // WaitingInboxes implements [module.InboxReporter].
-func (i *instance) WaitingInboxes(ctx context.Context, limit int) ([]module.WaitingInbox, error) {
-	rows, err := i.store.WaitingInboxes(ctx, int32(limit))
+func (i *instance) WaitingInboxes(ctx context.Context, after module.WaitingInbox, limit int) ([]module.WaitingInbox, error) {
+	rows, err := i.store.WaitingInboxes(ctx, after.TenantID, string(after.Environment), limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading open entries of inboxes: %w", err)
 	}

@@ -40,6 +40,10 @@ type Event struct {
 	OrderingKey   string          // what it is about, up to 200 bytes: ordered receivers get the events of one key in order; not part of the envelope
 }
 
+// ProductHub is the product of the hub's own events and emails. No other product may have
+// this name.
+const ProductHub = "hub"
+
 // ErasedPayload replaces an erased payload.
 const ErasedPayload = `{"erased":true}`
 

@@ -8,7 +8,7 @@ type Priority int8
 const (
 	PriorityHigh   Priority = -1 // before all others: a person's deletion, a ping
 	PriorityNormal Priority = 0
-	PriorityBulk   Priority = 1 // after the others: many at once that nobody waits for, as of imports
+	PriorityBulk   Priority = 1 // after the others: many at once without urgency, as of imports
 )
 
 // Valid reports whether p is one of the three priorities.

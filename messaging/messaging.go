@@ -51,7 +51,7 @@ func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "messaging", Title: "Messaging", Description: description, KeyPrefix: "msg", KeyHeader: "apikey", TenantPrefix: "company", Version: "1.0.0", Features: api.Features(),
 		Receives: []string{events.TypePatientCreated, events.TypePatientUpdated, events.TypePatientDeleted}, Sends: events.FromMessaging(),
-		Limits: rateLimits(),
+		Limits: rateLimits(), AccessTTL: 15 * time.Minute, RefreshTTL: 7 * 24 * time.Hour,
 	}
 }
 

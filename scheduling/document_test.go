@@ -122,7 +122,7 @@ func TestEveryDocumentedEndpoint(t *testing.T) {
 // The table of errors, with the document's own sentences.
 func TestDocumentedErrors(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewOrganization(t)
+	org := schedulingtest.NewOrganizationAlone(t)
 	someone := org.As("")
 	draft := func(name string, value any) object {
 		d := object{"org_name": "Other", "org_slug": "other-" + org.Slug, "name": "Ana", "email": "ana-" + org.Email, "password": schedulingtest.Password}
@@ -260,7 +260,7 @@ func TestDocumentedFlow(t *testing.T) {
 
 func TestChargesWithoutAProvider(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=none")
+	org := schedulingtest.NewBookableAlone(t, "HUB_PAYMENT_PROVIDER=none")
 	id := org.Book(0)
 	org.Refused(409, "provider_not_configured", "POST", "/payments/pix", object{"appointment_id": id})
 	org.Invalid("body.amount", "POST", "/payments/pix", object{"client_id": org.ClientID})

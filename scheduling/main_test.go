@@ -10,4 +10,3 @@ import (
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
 type object = moduletest.Object
-type operation = moduletest.Operation

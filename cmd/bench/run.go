@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type runOptions struct {
 	json      string
 	dir       string
 	hubBinary string
+	before    string
 }
 
 // runCommand measures and prints.
@@ -50,7 +52,8 @@ func runCommand() *cobra.Command {
 	flags.StringVar(&o.json, "json", "", "file to write the results to as JSON")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are made; its disk is part of what is measured")
 	flags.BoolVar(&o.sizes.Keep, "keep", false, "keep the databases and logs")
-	flags.StringVar(&o.hubBinary, "hub", "", "hub binary to measure (default: built from ./cmd/hub)")
+	flags.StringVar(&o.hubBinary, "hub", "", "hub binary to measure (default: built from ./cmd/hub; gateway-inbound and gateway-link always build theirs, with a product)")
+	flags.StringVar(&o.before, "before-source", "", "checkout of an earlier version to compare with: its hubs are built and measured too, in turn with this version's")
 	return cmd
 }
 
@@ -77,15 +80,31 @@ func run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	b := &stage.Run{Options: o.sizes, Dir: dir, Programs: service.NewPrograms(executable, o.hubBinary, dir), Progress: os.Stderr}
-	results, failures := scenario.RunRounds(ctx, b, chosen)
+	b := &stage.Run{
+		Options: o.sizes, Dir: dir, Progress: os.Stderr,
+		Programs: &service.Programs{Bench: executable, HubBinary: o.hubBinary, Dir: dir},
+	}
+	if o.before != "" {
+		b.Before = &service.Programs{Bench: executable, Source: o.before, Dir: filepath.Join(dir, "before")}
+		fmt.Fprintln(os.Stderr, "building the hub of", o.before)
+		if _, err := b.Before.Hub(ctx); err != nil { // a wrong directory is better known at once
+			return fmt.Errorf("reading --before-source: %w", err)
+		}
+	}
+	outcome := scenario.RunRounds(ctx, b, chosen)
 	summary := report.Report{
 		At: time.Now().UTC(), Machine: machine(ctx), Postgres: cluster.PostgresSettings,
-		Results: results, Verdicts: report.Judge(report.Medians(results)),
+		Results: outcome.Results, Verdicts: report.Judge(report.Medians(outcome.Results)),
+		Comparisons: report.Compare(outcome.Results), LeftOut: outcome.LeftOut,
 	}
-	report.PrintTables(os.Stdout, results)
+	report.PrintTables(os.Stdout, outcome.Results)
 	fmt.Println()
 	report.PrintVerdicts(os.Stdout, summary.Verdicts)
+	if b.Before != nil {
+		fmt.Println()
+		report.PrintComparisons(os.Stdout, summary.Comparisons, summary.LeftOut)
+	}
+	failures := outcome.Failures
 	if o.json != "" {
 		failures = append(failures, report.Save(o.json, summary))
 	}
@@ -104,7 +123,7 @@ func machine(ctx context.Context) map[string]string {
 	return versions
 }
 
-// firstLine gives the first line a program prints, or nothing.
+// firstLine returns the first line a program prints, or nothing.
 func firstLine(ctx context.Context, program string, args ...string) string {
 	out, err := exec.CommandContext(ctx, program, args...).Output()
 	if err != nil {

@@ -29,13 +29,14 @@ func TestRunFloor(t *testing.T) {
 	b := &stage.Run{
 		Options:  stage.Options{Rounds: 1, Events: 2000, Connections: 16, Size: 1024},
 		Dir:      dir,
-		Programs: service.NewPrograms(executable, "", dir),
+		Programs: &service.Programs{Bench: executable, Dir: dir},
 		Progress: io.Discard,
 	}
 	chosen, err := scenario.Select([]string{"floor-closed", "floor-fail10"})
 	require.NoError(t, err)
-	results, failures := scenario.RunRounds(t.Context(), b, chosen)
-	require.Empty(t, failures)
+	outcome := scenario.RunRounds(t.Context(), b, chosen)
+	require.Empty(t, outcome.Failures)
+	results := outcome.Results
 	require.Len(t, results, 2)
 	for _, r := range results {
 		require.Equal(t, reconcile.Balance{Accepted: 2000, Expected: 2000, Delivered: 2000}, withoutMissing(r.Ledger), r.Scenario)

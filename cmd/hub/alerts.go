@@ -30,11 +30,11 @@ func newAlertsCreate(a *app) *cobra.Command {
 		Args: exactly("the ADDRESS: of e-mail, or a URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Target, in.Kind, in.Enabled = args[0], kindOf(args[0]), !disabled
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
-			if in.AlertSettings, err = alertAbout(cmd.Context(), c, in.AlertSettings, tenant, product); err != nil {
+			if in.AlertSettings, err = withAlertScope(cmd.Context(), c, in.AlertSettings, tenant, product); err != nil {
 				return err
 			}
 			reply, err := c.CreateAlert(cmd.Context(), in)
@@ -43,12 +43,12 @@ func newAlertsCreate(a *app) *cobra.Command {
 			}
 			alert := reply.Value
 			if alert.Secret == "" {
-				return a.alertShown(reply)
+				return a.printAlert(reply)
 			}
 			if !a.json() {
 				a.note(secretShownOnce)
 			}
-			return a.created(reply.Raw, alert.Secret, "secret", alert.Secret, "id", alert.ID, "target", alert.Target, "events", strings.Join(alert.Events, ","))
+			return a.printCreated(reply.Raw, alert.Secret, "secret", alert.Secret, "id", alert.ID, "target", alert.Target, "events", strings.Join(alert.Events, ","))
 		},
 	}
 	flags := cmd.Flags()
@@ -60,7 +60,7 @@ func newAlertsCreate(a *app) *cobra.Command {
 	return cmd
 }
 
-// kindOf returns the kind of alert that an address is for.
+// kindOf returns the kind of alert for an address.
 func kindOf(address string) string {
 	if strings.Contains(address, "://") {
 		return "webhook"
@@ -68,8 +68,8 @@ func kindOf(address string) string {
 	return "email"
 }
 
-// alertAbout returns settings of an alert about a tenant, or a product; both "": all.
-func alertAbout(ctx context.Context, c *client.Client, settings client.AlertSettings, tenant, product string) (client.AlertSettings, error) {
+// withAlertScope limits an alert to a tenant or a product; both "": all.
+func withAlertScope(ctx context.Context, c *client.Client, settings client.AlertSettings, tenant, product string) (client.AlertSettings, error) {
 	if tenant == "" {
 		if product != "" {
 			settings.Product = &product
@@ -88,7 +88,7 @@ func newAlertsList(a *app) *cobra.Command {
 		Short: "List alerts",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func newAlertsList(a *app) *cobra.Command {
 				fetch:   c.Alerts,
 				columns: []column{{title: "id"}, {title: "kind"}, {title: "target"}, {title: "events"}, {title: "about"}, {title: "status", paint: statusColour}},
 				row: func(alert client.Alert) []string {
-					return []string{alert.ID, alert.Kind, alert.Target, strings.Join(alert.Events, ","), aboutText(alert), alertStatus(alert)}
+					return []string{alert.ID, alert.Kind, alert.Target, strings.Join(alert.Events, ","), scopeText(alert), alertStatus(alert)}
 				},
 				id: func(alert client.Alert) string { return alert.ID },
 			}.show(cmd.Context(), a, p)
@@ -106,8 +106,8 @@ func newAlertsList(a *app) *cobra.Command {
 	return cmd
 }
 
-// aboutText says whose events an alert is about.
-func aboutText(alert client.Alert) string {
+// scopeText returns which tenants an alert is for.
+func scopeText(alert client.Alert) string {
 	switch {
 	case alert.TenantID != nil:
 		return "tenant " + *alert.TenantID
@@ -127,11 +127,11 @@ func alertStatus(alert client.Alert) string {
 	return "active"
 }
 
-// alertShown prints an alert without its secret.
-func (a *app) alertShown(reply client.Reply[client.Alert]) error {
+// printAlert prints an alert without its secret.
+func (a *app) printAlert(reply client.Reply[client.Alert]) error {
 	alert := reply.Value
-	return a.created(reply.Raw, alert.ID, "id", alert.ID, "kind", alert.Kind, "target", alert.Target, "events", strings.Join(alert.Events, ","),
-		"about", aboutText(alert), "status", alertStatus(alert), "created", clock(alert.CreatedAt))
+	return a.printCreated(reply.Raw, alert.ID, "id", alert.ID, "kind", alert.Kind, "target", alert.Target, "events", strings.Join(alert.Events, ","),
+		"about", scopeText(alert), "status", alertStatus(alert), "created", clock(alert.CreatedAt))
 }
 
 func newAlertsShow(a *app) *cobra.Command {
@@ -140,7 +140,7 @@ func newAlertsShow(a *app) *cobra.Command {
 		Short: "Show an alert",
 		Args:  exactly("the alert's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func newAlertsShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.alertShown(reply)
+			return a.printAlert(reply)
 		},
 	}
 }
@@ -157,7 +157,7 @@ func newAlertsShow(a *app) *cobra.Command {
 var alertSettings = []string{"target", "events", "tenant", "product", "enabled"}
 
 func newAlertsUpdate(a *app) *cobra.Command {
-	var to client.AlertSettings
+	var settings client.AlertSettings
 	var tenant, product string
 	cmd := &cobra.Command{
 		Use:   "update ID",
@@ -169,43 +169,43 @@ func newAlertsUpdate(a *app) *cobra.Command {
 			if !slices.ContainsFunc(alertSettings, cmd.Flags().Changed) {
 				return usagef("nothing to change: give --%s", strings.Join(alertSettings, ", --"))
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
-			present, err := c.Alert(cmd.Context(), args[0])
+			current, err := c.Alert(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("target") {
-				to.Target = present.Value.Target
+				settings.Target = current.Value.Target
 			}
 			if !cmd.Flags().Changed("events") {
-				to.Events = present.Value.Events
+				settings.Events = current.Value.Events
 			}
 			if !cmd.Flags().Changed("enabled") {
-				to.Enabled = present.Value.Enabled
+				settings.Enabled = current.Value.Enabled
 			}
 			if cmd.Flags().Changed("tenant") || cmd.Flags().Changed("product") {
-				if to, err = alertAbout(cmd.Context(), c, to, tenant, product); err != nil {
+				if settings, err = withAlertScope(cmd.Context(), c, settings, tenant, product); err != nil {
 					return err
 				}
 			} else {
-				to.Product, to.TenantID = present.Value.Product, present.Value.TenantID
+				settings.Product, settings.TenantID = current.Value.Product, current.Value.TenantID
 			}
-			reply, err := c.UpdateAlert(cmd.Context(), args[0], to)
+			reply, err := c.UpdateAlert(cmd.Context(), args[0], settings)
 			if err != nil {
 				return err
 			}
-			return a.alertShown(reply)
+			return a.printAlert(reply)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&to.Target, "target", "", "the e-mail address, or the URL of a webhook")
-	flags.StringSliceVar(&to.Events, "events", nil, alertEventsUsage)
+	flags.StringVar(&settings.Target, "target", "", "the e-mail address, or the URL of a webhook")
+	flags.StringSliceVar(&settings.Events, "events", nil, alertEventsUsage)
 	flags.StringVar(&tenant, "tenant", "", "only about this tenant: id, name or external reference; '' = all")
 	flags.StringVar(&product, "product", "", "only about tenants of this product; '' = all")
-	flags.BoolVar(&to.Enabled, "enabled", true, "whether it is sent")
+	flags.BoolVar(&settings.Enabled, "enabled", true, "whether it is sent")
 	acceptTypes(cmd)
 	return cmd
 }
@@ -216,7 +216,7 @@ func newAlertsDelete(a *app) *cobra.Command {
 		Short: "Delete alerts; the log stays",
 		Args:  atLeastOne("alert's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -237,7 +237,7 @@ func newAlertsTest(a *app) *cobra.Command {
 		Short: "Send a test: a mail, or hub.ping to a webhook",
 		Args:  exactly("the alert's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -246,9 +246,9 @@ func newAlertsTest(a *app) *cobra.Command {
 				return err
 			}
 			if reply.Value.EventID == nil {
-				return a.created(reply.Raw, "", "sent", "a mail")
+				return a.printCreated(reply.Raw, "", "sent", "a mail")
 			}
-			return a.created(reply.Raw, *reply.Value.EventID, "event", *reply.Value.EventID)
+			return a.printCreated(reply.Raw, *reply.Value.EventID, "event", *reply.Value.EventID)
 		},
 	}
 }

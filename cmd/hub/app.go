@@ -14,8 +14,7 @@ import (
 	"integrationhub/cmd/hub/internal/client"
 )
 
-// app is what every command is lent: the streams, the environment, the global flags, the
-// clock.
+// app holds what commands share: streams, environment, global flags, clock.
 type app struct {
 	in       *os.File
 	out, err *os.File
@@ -36,14 +35,14 @@ func newApp(in, out, err *os.File) *app {
 	return &app{in: in, out: out, err: err, getenv: os.Getenv, now: time.Now}
 }
 
-// note tells something on stderr, unless --quiet.
+// note prints a line to stderr, unless --quiet.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		_, _ = fmt.Fprintf(a.err, format+"\n", args...)
 	}
 }
 
-// warn tells on stderr what must not be missed, --quiet or not.
+// warn prints a warning to stderr, also with --quiet.
 func (a *app) warn(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.err, a.errPaint(yellow, "warning:")+" "+format+"\n", args...)
 }
@@ -53,12 +52,12 @@ func (a *app) print(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.out, format+"\n", args...)
 }
 
-// interactive reports whether there is a person to ask.
+// interactive reports whether stdin and stderr are a terminal.
 func (a *app) interactive() bool {
 	return term.IsTerminal(int(a.in.Fd())) && term.IsTerminal(int(a.err.Fd()))
 }
 
-// ask puts a yes-or-no question; anything but y or yes is no.
+// ask asks a yes-or-no question and reports whether the answer is y or yes.
 func (a *app) ask(ctx context.Context, question string) bool {
 	_, _ = fmt.Fprintf(a.err, "%s [y/N] ", question)
 	answer, err := await(ctx, a.readLine)
@@ -70,7 +69,7 @@ func (a *app) ask(ctx context.Context, question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// await waits for something typed; Ctrl-C ends the waiting, and with it soon the program.
+// await returns what read reads. It returns early with ctx's error after Ctrl-C; read goes on until the program ends.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type typed struct {
 		text string
@@ -108,34 +107,34 @@ func (a *app) readLine() (string, error) {
 	}
 }
 
-// secretMax is the most that is read of a file or stdin holding a secret, in bytes.
+// secretMax bounds what is read of a file or of stdin for a secret, in bytes.
 const secretMax = 64 << 10
 
-// secret resolves a value that may be given as @file or - (stdin), so that it need
-// not stand on the command line.
+// secret returns a value that may be @file or - (stdin): command lines are visible to
+// other users.
 func (a *app) secret(value string) (string, error) {
-	var from io.Reader
+	var reader io.Reader
 	switch {
 	case value == "-":
-		from = a.in
+		reader = a.in
 	case strings.HasPrefix(value, "@"):
 		file, err := os.Open(a.path(value[1:]))
 		if err != nil {
 			return "", configf("reading a secret: %w", err)
 		}
 		defer func() { _ = file.Close() }()
-		from = file
+		reader = file
 	default:
 		return value, nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(from, secretMax))
+	raw, err := io.ReadAll(io.LimitReader(reader, secretMax))
 	if err != nil {
 		return "", configf("reading a secret: %w", err)
 	}
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// setting gives a flag's value, else the environment's.
+// setting returns the flag's value, or that of the environment variable.
 func (a *app) setting(flag, variable string) string {
 	if flag != "" {
 		return flag
@@ -143,7 +142,7 @@ func (a *app) setting(flag, variable string) string {
 	return a.getenv(variable)
 }
 
-// path returns where a file is that was named on the command line.
+// path resolves the name of a file from the command line.
 func (a *app) path(name string) string {
 	if a.dir == "" || filepath.IsAbs(name) {
 		return name
@@ -151,18 +150,18 @@ func (a *app) path(name string) string {
 	return filepath.Join(a.dir, name)
 }
 
-// calls gives the client of the hub with an operator's right, where there is one.
-func (a *app) calls() (*client.Client, error) {
-	to, err := a.connection()
+// operatorClient returns a client with an operator's token, or without one if none is known.
+func (a *app) operatorClient() (*client.Client, error) {
+	target, err := a.resolveConnection()
 	if err != nil {
 		return nil, err
 	}
 	a.usedKey = false
-	return a.client(to, "")
+	return a.client(target, "")
 }
 
-// callsWithKey gives the client of the hub with a tenant's key, which may be @file or -.
-func (a *app) callsWithKey(key string) (*client.Client, error) {
+// keyClient returns a client with a tenant's key, which may be @file or -.
+func (a *app) keyClient(key string) (*client.Client, error) {
 	key, err := a.secret(key)
 	if err != nil {
 		return nil, err
@@ -170,19 +169,19 @@ func (a *app) callsWithKey(key string) (*client.Client, error) {
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, usagef("the key is empty or holds characters no key has")
 	}
-	to, err := a.connection()
+	target, err := a.resolveConnection()
 	if err != nil {
 		return nil, err
 	}
 	a.usedKey = true
-	return a.client(to, key)
+	return a.client(target, key)
 }
 
-func (a *app) client(to connection, key string) (*client.Client, error) {
-	a.urlSource = to.source
-	c, err := client.New(to.url, client.Options{Tokens: to.tokens, Key: key, Agent: "hub-cli/" + versionName()})
+func (a *app) client(target connection, key string) (*client.Client, error) {
+	a.urlSource = target.source
+	c, err := client.New(target.url, client.Options{Tokens: target.tokens, Key: key, Agent: "hub-cli/" + versionName()})
 	if err != nil {
-		return nil, &failure{code: to.badURL, err: fmt.Errorf("the address %q (from %s) is %w", to.url, to.source, err)}
+		return nil, &failure{code: target.invalidURLCode, err: fmt.Errorf("the address %q (from %s) is %w", target.url, target.source, err)}
 	}
 	return c, nil
 }

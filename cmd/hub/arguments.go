@@ -11,7 +11,7 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// exactly demands one argument for each name.
+// exactly requires one argument for each name.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -24,7 +24,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// atLeastOne demands one argument or more.
+// atLeastOne requires one argument or more.
 func atLeastOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -34,9 +34,9 @@ func atLeastOne(name string) cobra.PositionalArgs {
 	}
 }
 
-// created prints what a command made: the answer as JSON, the one value that
-// matters with --quiet, else names and values.
-func (a *app) created(raw json.RawMessage, essential string, pairs ...string) error {
+// printCreated prints what a command created: the response as JSON, only the essential
+// value with --quiet, else names and values.
+func (a *app) printCreated(raw json.RawMessage, essential string, pairs ...string) error {
 	switch {
 	case a.json():
 		return a.printRaw(raw)
@@ -48,8 +48,8 @@ func (a *app) created(raw json.RawMessage, essential string, pairs ...string) er
 	return nil
 }
 
-// eachID does one thing to every id. Where some fail it says which, and the exit
-// code tells that it was partly done.
+// eachID calls do for every id and warns of each that fails. The exit code is exitPartial if
+// only some failed.
 func (a *app) eachID(ids []string, do func(id string) error) error {
 	var failed int
 	var first error
@@ -79,19 +79,19 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// operatorOrKey gives the client for calls that a tenant's key may make too: an
-// explicit --key wins, then an operator's right, then HUB_KEY. byKey tells which.
+// operatorOrKey returns the client for calls that a tenant's key may make too: with --key,
+// else with an operator's token, else with HUB_KEY. byKey reports whether it has a key.
 func (a *app) operatorOrKey(flag string, forTenant bool) (c *client.Client, byKey bool, err error) {
 	if flag != "" && forTenant {
 		return nil, false, usagef("--tenant is for operators; the key already names its tenant")
 	}
 	key := a.setting(flag, "HUB_KEY")
 	if flag == "" {
-		c, err = a.calls()
+		c, err = a.operatorClient()
 		if err != nil || c.HasOperator() || key == "" || forTenant {
 			return c, false, err
 		}
 	}
-	c, err = a.callsWithKey(key)
+	c, err = a.keyClient(key)
 	return c, true, err
 }

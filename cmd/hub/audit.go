@@ -11,7 +11,7 @@ import (
 
 func newAudit(a *app) *cobra.Command {
 	var p paging
-	var s span
+	var period timeRange
 	var tenant string
 	var filter client.AuditQuery
 	cmd := &cobra.Command{
@@ -19,11 +19,11 @@ func newAudit(a *app) *cobra.Command {
 		Short: "Show who did what, newest first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
-			if filter.Since, filter.Until, err = s.times(a.now()); err != nil {
+			if filter.Since, filter.Until, err = period.times(a.now()); err != nil {
 				return err
 			}
 			if filter.TenantID, err = tenantID(cmd.Context(), c, tenant, ""); err != nil {
@@ -48,7 +48,7 @@ func newAudit(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&filter.Action, "action", "", "only this action, e.g. keys.rotate")
 	cmd.Flags().StringVar(&filter.Resource, "resource", "", "only this kind of thing, e.g. keys")
 	cmd.Flags().BoolVar(&filter.Routine, "routine", false, "also status checks and webhooks of peers that were answered without an error")
-	s.addTo(cmd)
+	period.addTo(cmd)
 	p.addTo(cmd)
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// Sizes of one call of a batch: what the hub takes, the bytes with some room.
+// Limits of one call: those of the hub, the bytes with some room.
 const (
 	batchEvents = 500
 	batchBytes  = 1_000_000
@@ -22,38 +22,38 @@ const (
 
 // batch publishes JSON lines, call by call.
 type batch struct {
-	app    *app
-	client *client.Client
-	waits  []json.RawMessage // lines of the next call
-	bytes  int               // of waits
-	line   int               // lines read
-	sent   int               // lines whose events are stored
-	stored int               // events stored
-	from   int               // first line of the next call
+	app       *app
+	client    *client.Client
+	pending   []json.RawMessage // lines of the next call
+	bytes     int               // of pending
+	line      int               // lines read
+	sent      int               // lines whose events are stored
+	stored    int               // events stored
+	firstLine int               // first line of the next call
 }
 
 func (a *app) publishBatch(cmd *cobra.Command, c *client.Client, name string) error {
-	from, done, err := a.source(name)
+	reader, closeInput, err := a.source(name)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer closeInput()
 	b := &batch{app: a, client: c}
-	lines := bufio.NewScanner(from)
+	lines := bufio.NewScanner(reader)
 	lines.Buffer(make([]byte, 0, 64<<10), dataMax)
 	for lines.Scan() {
 		if err := b.add(cmd.Context(), lines.Bytes()); err != nil {
-			return b.stopped(err)
+			return b.partialFailure(err)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
 			err = usagef("line %d is larger than the hub takes (1 MiB)", b.line+1)
 		}
-		return b.stopped(err)
+		return b.partialFailure(err)
 	}
 	if err := b.flush(cmd.Context()); err != nil {
-		return b.stopped(err)
+		return b.partialFailure(err)
 	}
 	if b.stored == 0 {
 		return usagef("there are no events in %s", name)
@@ -62,7 +62,7 @@ func (a *app) publishBatch(cmd *cobra.Command, c *client.Client, name string) er
 	return nil
 }
 
-// add takes one line; blank ones are skipped.
+// add adds a line to the next call, and makes the call first if it is full. Blank lines are skipped.
 func (b *batch) add(ctx context.Context, line []byte) error {
 	b.line++
 	line = bytes.TrimSpace(line)
@@ -78,7 +78,7 @@ func (b *batch) add(ctx context.Context, line []byte) error {
 	if head.EventType == "" {
 		return usagef("line %d has no event_type", b.line)
 	}
-	if len(b.waits) > 0 && (len(b.waits) == batchEvents || b.bytes+len(line)+1 > batchBytes) {
+	if len(b.pending) > 0 && (len(b.pending) == batchEvents || b.bytes+len(line)+1 > batchBytes) {
 		b.line-- // this line belongs to the call after
 		err := b.flush(ctx)
 		b.line++
@@ -86,22 +86,22 @@ func (b *batch) add(ctx context.Context, line []byte) error {
 			return err
 		}
 	}
-	if len(b.waits) == 0 {
-		b.from = b.line
+	if len(b.pending) == 0 {
+		b.firstLine = b.line
 	}
-	b.waits = append(b.waits, bytes.Clone(line))
+	b.pending = append(b.pending, bytes.Clone(line))
 	b.bytes += len(line) + 1
 	return nil
 }
 
-// flush publishes what waits and prints the ids.
+// flush publishes the pending lines and prints the ids.
 func (b *batch) flush(ctx context.Context) error {
-	if len(b.waits) == 0 {
+	if len(b.pending) == 0 {
 		return nil
 	}
-	reply, err := b.client.PublishBatch(ctx, b.waits)
+	reply, err := b.client.PublishBatch(ctx, b.pending)
 	if err != nil {
-		return fmt.Errorf("publishing lines %d to %d: %w", b.from, b.line, err)
+		return fmt.Errorf("publishing lines %d to %d: %w", b.firstLine, b.line, err)
 	}
 	for _, item := range reply.Value.Items {
 		if b.app.json() {
@@ -112,13 +112,13 @@ func (b *batch) flush(ctx context.Context) error {
 		}
 		b.app.print("%s", terminal.Printable(item.ID))
 	}
-	b.stored += len(b.waits)
-	b.sent, b.waits, b.bytes = b.line, nil, 0
+	b.stored += len(b.pending)
+	b.sent, b.pending, b.bytes = b.line, nil, 0
 	return nil
 }
 
-// stopped tells how far a batch came before it failed.
-func (b *batch) stopped(err error) error {
+// partialFailure adds to an error how many events were stored before it, and how to go on.
+func (b *batch) partialFailure(err error) error {
 	if b.stored == 0 {
 		return err
 	}

@@ -71,6 +71,9 @@ type result struct {
 
 func (c *cli) run(args ...string) result { return c.runIn("", args...) }
 
+// ok runs a command that must succeed, and returns what it writes.
+func (c *cli) ok(args ...string) string { return c.run(args...).requireOK() }
+
 // runIn runs a command with a text on stdin and waits for it. What calls a hub and ends by
 // itself runs in this process, which spares its start: 70 ms under the race detector. The
 // settings, the servers, and what is printed before a command is known need a process.
@@ -194,7 +197,7 @@ func (c *cli) start(args ...string) *backgroundCommand {
 // await waits until a stream of the command holds a text.
 func (r *backgroundCommand) await(in *hubtest.Buffer, text string) string {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return strings.Contains(in.String(), text) }, 30*time.Second, 5*time.Millisecond,
+	require.Eventually(r.t, func() bool { return strings.Contains(in.String(), text) }, time.Minute, 5*time.Millisecond,
 		"waiting for %q", text)
 	return in.String()
 }

@@ -13,7 +13,7 @@ import (
 // completionTimeout is how long the shell waits for the hub's names.
 const completionTimeout = 2 * time.Second
 
-// completer returns the values that the hub has, each with a description.
+// completer returns values of the hub, each with a description.
 type completer func(context.Context, *client.Client) []cobra.Completion
 
 // completeFrom returns the completer of one of the hub's lists.
@@ -32,8 +32,7 @@ func completeFrom[T any](fetch func(context.Context, *client.Client, client.Page
 	}
 }
 
-// completers are the lists of the hub by the name of a flag, or of a group of commands
-// whose arguments they are.
+// completers returns the completers by the name of the flag, or of the group of commands.
 func completers() map[string]completer {
 	tenants := completeFrom(func(ctx context.Context, c *client.Client, page client.PageQuery) (client.Reply[client.Page[client.Tenant]], error) {
 		return c.Tenants(ctx, client.TenantQuery{}, page)
@@ -92,11 +91,11 @@ func (a *app) completeFlags(cmd *cobra.Command, lists map[string]completer) {
 	}
 }
 
-// completion asks the hub when the shell does; it completes nothing where that fails.
+// completion returns the completion function of a list. It completes nothing if the hub does not answer.
 func (a *app) completion(list completer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		a.quiet = true
-		c, err := a.calls()
+		c, err := a.operatorClient()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -10,8 +10,8 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// peerKeyVariable holds the key that a peer issued, so that it need not stand on the
-// command line.
+// peerKeyVariable is the environment variable for the key that a peer issued: command lines
+// are visible to other users.
 const peerKeyVariable = "HUB_PEER_KEY"
 
 func newConnect(a *app) *cobra.Command {
@@ -45,7 +45,7 @@ address that is no base of an API, another product, or the key.`,
 			if in.APIKey == "" {
 				return usagef("the key that the peer issued is needed: %s, or --key @file", peerKeyVariable)
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -58,10 +58,10 @@ address that is no base of an API, another product, or the key.`,
 				return err
 			}
 			a.note("%s answers at %s", terminal.Printable(reply.Value.Product), terminal.Printable(reply.Value.APIURL))
-			if err := a.integrationShown(reply); err != nil {
+			if err := a.printIntegration(reply); err != nil {
 				return err
 			}
-			return unfinished(reply.Value)
+			return handshakeError(reply.Value)
 		},
 	}
 	flags := cmd.Flags()
@@ -90,7 +90,7 @@ account of the other's product, nothing is changed: revoke that integration firs
   hub link scheduling/Acme clinic/Acme --environment test --feature reminders`,
 		Args: exactly("TENANT", "PEER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -104,10 +104,10 @@ account of the other's product, nothing is changed: revoke that integration firs
 			if err != nil {
 				return err
 			}
-			if err := a.linked(reply); err != nil {
+			if err := a.printLink(reply); err != nil {
 				return err
 			}
-			return unfinished(reply.Value.Integrations...)
+			return handshakeError(reply.Value.Integrations...)
 		},
 	}
 	flags := cmd.Flags()
@@ -117,8 +117,8 @@ account of the other's product, nothing is changed: revoke that integration firs
 	return cmd
 }
 
-// linked prints both sides of a link.
-func (a *app) linked(reply client.Reply[client.Linked]) error {
+// printLink prints both integrations of a link.
+func (a *app) printLink(reply client.Reply[client.LinkResult]) error {
 	if a.json() {
 		return a.printRaw(reply.Raw)
 	}
@@ -136,17 +136,17 @@ func (a *app) linked(reply client.Reply[client.Linked]) error {
 	return nil
 }
 
-// unfinished is an error where the handshake is not through: the hub goes on trying.
-func unfinished(list ...client.Integration) error {
+// handshakeError returns an error if an integration is not active yet; the hub keeps trying.
+func handshakeError(list ...client.Integration) error {
 	for _, integration := range list {
 		if integration.Status == "active" {
 			continue
 		}
-		why := errors.New("the integration is " + integration.Status)
+		cause := errors.New("the integration is " + integration.Status)
 		if integration.LastError != "" {
-			why = fmt.Errorf("%w: %s", why, integration.LastError)
+			cause = fmt.Errorf("%w: %s", cause, integration.LastError)
 		}
-		return &failure{code: exitPartial, err: why, hint: "the hub goes on trying; see: hub integrations show " + integration.ID}
+		return &failure{code: exitPartial, err: cause, hint: "the hub goes on trying; see: hub integrations show " + integration.ID}
 	}
 	return nil
 }

@@ -14,20 +14,21 @@ import (
 	"integrationhub/cmd/hub/internal/client"
 )
 
-// defaultURL is where a hub listens that was given no address.
+// defaultURL is the default address of a hub.
 const defaultURL = "http://127.0.0.1:8080"
 
-// connection says which hub to call and with what right.
+// connection is the address of a hub and the credentials for it.
 type connection struct {
-	url    string
-	tokens client.Tokens // nil: none known
-	source string        // where it comes from, for people
-	badURL int           // exit code when the address turns out to be none
+	url            string
+	tokens         client.Tokens // nil: none known
+	source         string        // where it comes from, for people
+	invalidURLCode int           // exit code when the address turns out to be none
 }
 
-// connection decides it: flags and variables, else the saved login, else the hub on
-// this machine. A right that was given for one address is never sent to another.
-func (a *app) connection() (connection, error) {
+// resolveConnection returns the connection from flags and variables, else from the saved
+// login, else from the hub on this machine. Credentials for one address are never sent to
+// another.
+func (a *app) resolveConnection() (connection, error) {
 	address := strings.TrimRight(a.setting(a.url, "HUB_URL"), "/")
 	token, err := a.secret(a.setting(a.token, "HUB_TOKEN"))
 	if err != nil {
@@ -44,32 +45,32 @@ func (a *app) connection() (connection, error) {
 	if err != nil {
 		return connection{}, err
 	}
-	local, err := a.localHub()
+	local, err := a.readLocalHub()
 	if err != nil {
 		return connection{}, err
 	}
-	to := connection{url: address, source: "--url or HUB_URL", badURL: exitUsage}
+	target := connection{url: address, source: "--url or HUB_URL", invalidURLCode: exitUsage}
 	if address == "" {
-		to.badURL = exitConfig
+		target.invalidURLCode = exitConfig
 		switch {
 		case saved.Current != "":
-			to.url, to.source = saved.Current, "the saved login"
+			target.url, target.source = saved.Current, "the saved login"
 		case local != nil:
-			to.url, to.source = local.URL, a.localPath()
+			target.url, target.source = local.URL, a.localPath()
 		default:
-			to.url, to.source = defaultURL, "the default"
+			target.url, target.source = defaultURL, "the default"
 		}
 	}
-	_, loggedIn := saved.Logins[to.url]
+	_, loggedIn := saved.Logins[target.url]
 	switch {
 	case tokens != nil:
-		to.tokens = tokens
+		target.tokens = tokens
 	case loggedIn:
-		to.tokens = &savedTokens{app: a, url: to.url}
-	case local != nil && local.URL == to.url:
-		to.tokens = localTokens{a}
+		target.tokens = &savedTokens{app: a, url: target.url}
+	case local != nil && local.URL == target.url:
+		target.tokens = localTokens{a}
 	}
-	return to, nil
+	return target, nil
 }
 
 // localHub is what `hub serve` writes into its data directory for the commands on
@@ -87,9 +88,9 @@ func (a *app) localPath() string {
 	return filepath.Join(dir, "local.json")
 }
 
-// localHub reads local.json; nil where there is none to read. Only an address on
-// this machine is believed: the file may lie in somebody else's directory.
-func (a *app) localHub() (*localHub, error) {
+// readLocalHub reads local.json; it returns nil if there is none to read. Only a loopback
+// address is accepted: another user may own the directory.
+func (a *app) readLocalHub() (*localHub, error) {
 	path := a.localPath()
 	raw, err := os.ReadFile(a.path(path))
 	switch {
@@ -112,7 +113,7 @@ func (a *app) localHub() (*localHub, error) {
 	return &local, nil
 }
 
-// isLoopback reports whether an address names this machine.
+// isLoopback reports whether a URL has a loopback host.
 func isLoopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -122,12 +123,12 @@ func isLoopback(address string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// localTokens reads the token anew each time, for a restarted hub writes a new one.
+// localTokens reads the token anew for each call: a restarted hub writes a new one.
 type localTokens struct{ app *app }
 
 // Token implements [client.Tokens].
 func (t localTokens) Token(context.Context) (string, error) {
-	local, err := t.app.localHub()
+	local, err := t.app.readLocalHub()
 	if err != nil {
 		return "", err
 	}

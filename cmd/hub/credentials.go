@@ -44,7 +44,7 @@ func (a *app) credentialsPath() (string, error) {
 	return filepath.Join(dir, "hub", "credentials.json"), nil
 }
 
-// loadCredentials reads the saved logins; none where there is no file.
+// loadCredentials reads the saved logins; there are none without a file.
 func (a *app) loadCredentials() (credentials, error) {
 	saved := credentials{}
 	path, err := a.credentialsPath()
@@ -67,8 +67,8 @@ func (a *app) loadCredentials() (credentials, error) {
 	return saved, nil
 }
 
-// changeCredentials changes the saved logins under a lock that other processes
-// respect, and stores them for this user alone, all or nothing.
+// changeCredentials changes the saved logins under a file lock and replaces the file, which
+// only this user may read.
 func (a *app) changeCredentials(change func(*credentials) error) error {
 	path, err := a.credentialsPath()
 	if err != nil {
@@ -118,9 +118,8 @@ func flock(file *os.File) error {
 	}
 }
 
-// savedTokens gives the access token of a saved login and renews it. A refresh
-// token works once, so the exchange happens under the lock: of two processes that
-// find their token stale, the second takes what the first got.
+// savedTokens returns the access token of a saved login and renews it. The lock keeps two
+// processes from using one refresh token twice.
 type savedTokens struct {
 	app *app
 	url string

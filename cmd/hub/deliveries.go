@@ -32,7 +32,7 @@ func newDeliveriesList(a *app) *cobra.Command {
   hub deliveries list --status parked -q | xargs hub deliveries retry`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -67,12 +67,12 @@ func deliveryRow(d client.Delivery) []string {
 		codeText(d.StatusCode), strconv.Itoa(d.AttemptCount), tookText(d), clockOf(d.NextAttemptAt)}
 }
 
-// receiverText writes where a delivery goes, or which peer's integration it came by.
+// receiverText returns where a delivery goes, or the integration it came from.
 func receiverText(d client.Delivery) string {
 	return cmp.Or(d.Receiver, d.EndpointID, d.IntegrationID)
 }
 
-// tookText writes how long the last attempt took, in the log's whole milliseconds.
+// tookText returns how long the last attempt took, in whole milliseconds.
 func tookText(d client.Delivery) string {
 	switch {
 	case d.DurationMS == nil || d.Direction == inbound:
@@ -98,7 +98,7 @@ func newDeliveriesShow(a *app) *cobra.Command {
 			return exactly("the delivery's ID, or the event's")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -110,9 +110,9 @@ func newDeliveriesShow(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.deliveryShown(reply, headers)
+				return a.printDelivery(reply, headers)
 			}
-			return a.eventShown(cmd.Context(), c, event, headers)
+			return a.printEventDeliveries(cmd.Context(), c, event, headers)
 		},
 	}
 	cmd.Flags().StringVar(&event, "event", "", "show the deliveries of this event")
@@ -123,8 +123,8 @@ func newDeliveriesShow(a *app) *cobra.Command {
 // eventPrefix begins the ids of events.
 const eventPrefix = "evt_"
 
-// eventShown prints every delivery of an event; as JSON, in the form of a list.
-func (a *app) eventShown(ctx context.Context, c *client.Client, event string, headers bool) error {
+// printEventDeliveries prints every delivery of an event; as JSON, in the form of a list.
+func (a *app) printEventDeliveries(ctx context.Context, c *client.Client, event string, headers bool) error {
 	var details []client.Reply[client.Delivery]
 	for cursor := ""; ; {
 		page, err := c.Deliveries(ctx, client.DeliveryQuery{EventID: event}, client.PageQuery{Limit: pageMax, Cursor: cursor})
@@ -157,15 +157,15 @@ func (a *app) eventShown(ctx context.Context, c *client.Client, event string, he
 		if i > 0 && !a.quiet {
 			a.print("")
 		}
-		if err := a.deliveryShown(d, headers); err != nil {
+		if err := a.printDelivery(d, headers); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deliveryShown prints a delivery and its attempts.
-func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) error {
+// printDelivery prints a delivery and its attempts.
+func (a *app) printDelivery(reply client.Reply[client.Delivery], headers bool) error {
 	if a.json() {
 		return a.printRaw(reply.Raw)
 	}
@@ -186,9 +186,9 @@ func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) e
 	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", strings.TrimSpace(d.TenantName+" "+d.TenantID),
 		"receiver", d.Receiver, "endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "priority", priorityText(d), "order", orderText(d), "reason", d.Reason,
 		"created", clock(d.CreatedAt), "next attempt", next, "answered", answered, "payload", string(d.Payload))
-	a.waitingShown(d.Waiting)
+	a.printWaiting(d.Waiting)
 	for _, t := range d.Attempts {
-		a.attemptShown(t, headers)
+		a.printAttempt(t, headers)
 	}
 	return nil
 }
@@ -201,8 +201,8 @@ func priorityText(d client.Delivery) string {
 	return d.Priority
 }
 
-// waitingShown prints why a delivery waits and what releases it.
-func (a *app) waitingShown(w *client.Waiting) {
+// printWaiting prints why a delivery waits and what releases it.
+func (a *app) printWaiting(w *client.Waiting) {
 	if w == nil {
 		return
 	}
@@ -243,8 +243,8 @@ func attemptsText(d client.Delivery) string {
 	}
 }
 
-// attemptShown prints one attempt: its outcome, its phases, what came back.
-func (a *app) attemptShown(t client.Attempt, headers bool) {
+// printAttempt prints one attempt: its outcome, its phases, what came back.
+func (a *app) printAttempt(t client.Attempt, headers bool) {
 	outcome := codeText(t.StatusCode)
 	if t.StatusCode == 0 {
 		outcome = "no answer"
@@ -259,21 +259,21 @@ func (a *app) attemptShown(t client.Attempt, headers bool) {
 	a.print("  phases      queue %s | dns %s | connect %s | tls %s | first byte %s | total %s",
 		millis(p.QueueMS), millis(p.DNSMS), millis(p.ConnectMS), millis(p.TLSMS), millis(p.FirstByteMS), millis(p.TotalMS))
 	if headers {
-		a.headersShown("request", t.RequestHeaders)
-		a.headersShown("answer", t.ResponseHeaders)
+		a.printHeaders("request", t.RequestHeaders)
+		a.printHeaders("answer", t.ResponseHeaders)
 	}
 	if t.ResponseBody != "" {
 		a.print("  answered    %s", terminal.Printable(t.ResponseBody))
 	}
 }
 
-func (a *app) headersShown(title string, headers map[string]string) {
+func (a *app) printHeaders(title string, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		a.print("  %-10s  %s: %s", title, terminal.Printable(name), terminal.Printable(headers[name]))
 	}
 }
 
-// orderText writes the ordering key of a delivery, and whether it keeps to the order.
+// orderText returns the ordering key of a delivery, and whether it is out of order.
 func orderText(d client.Delivery) string {
 	if d.OutOfOrder {
 		return d.OrderingKey + " (out of order)"
@@ -295,12 +295,12 @@ the same ordering key is sent then. A discarded delivery cannot be sent again.`
 	return cmd
 }
 
-// newDeliveriesChange makes a command that makes one call for each delivery.
-func newDeliveriesChange(a *app, call func(*client.Client, context.Context, string) (client.Reply[client.Retried], error)) *cobra.Command {
+// newDeliveriesChange returns a command that makes one call for each delivery.
+func newDeliveriesChange(a *app, call func(*client.Client, context.Context, string) (client.Reply[client.RetryResult], error)) *cobra.Command {
 	return &cobra.Command{
 		Args: atLeastOne("delivery's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}

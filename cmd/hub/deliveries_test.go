@@ -54,7 +54,7 @@ func TestListPages(t *testing.T) {
 	require.Regexp(t, `^evt_[0-9a-f]{16}$`, events[0])
 }
 
-// publishOutcomes gives a tenant an event delivered to one endpoint and one that another
+// publishOutcomes publishes for a tenant an event delivered to one endpoint and one that another
 // endpoint answers 410 too: three deliveries.
 func publishOutcomes(t *testing.T) (p *tenantCLI, paid, gone string) {
 	t.Helper()

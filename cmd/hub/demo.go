@@ -35,7 +35,7 @@ func newDemo(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			operator, err := a.calls()
+			operator, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func newDemo(a *app) *cobra.Command {
 	return cmd
 }
 
-// findTenant looks tenants up as arguments of commands are.
+// findTenant returns a function that finds a tenant as commands do.
 func findTenant(operator *client.Client) func(context.Context, string, string) (string, bool, error) {
 	return func(ctx context.Context, name, product string) (string, bool, error) {
 		id, err := tenantID(ctx, operator, name, product)
@@ -61,7 +61,7 @@ func findTenant(operator *client.Client) func(context.Context, string, string) (
 	}
 }
 
-// demoConsole prints a demo as the other commands print.
+// demoConsole prints a demo with the command's output settings.
 type demoConsole struct{ app *app }
 
 var _ demo.Console = demoConsole{}
@@ -98,7 +98,7 @@ func (c demoConsole) Signatures(delivery receiver.Delivery) string {
 // Log implements [demo.Console].
 func (c demoConsole) Log(deliveries []client.Reply[client.Delivery]) error {
 	if !c.app.json() {
-		return c.app.deliveryShown(deliveries[len(deliveries)-1], false)
+		return c.app.printDelivery(deliveries[len(deliveries)-1], false)
 	}
 	raw := make([]json.RawMessage, len(deliveries))
 	for i, delivery := range deliveries {

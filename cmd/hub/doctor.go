@@ -35,7 +35,7 @@ their rows, a day at a time, which takes a while on a large log.`,
 					failed++
 				}
 				if !a.json() {
-					a.showFinding(f)
+					a.printFinding(f)
 				}
 			})
 			if a.json() {
@@ -54,7 +54,7 @@ their rows, a day at a time, which takes a while on a large log.`,
 	return cmd
 }
 
-func (a *app) showFinding(f server.Finding) {
+func (a *app) printFinding(f server.Finding) {
 	mark := map[string]string{server.FindingOK: "ok", server.FindingWarning: "warning", server.FindingFailed: "FAILED"}[f.Status]
 	a.print("%-11s %-8s %s", f.Check, mark, f.Detail)
 	if f.Advice != "" {

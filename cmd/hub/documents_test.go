@@ -1,10 +1,14 @@
 package main_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -55,34 +59,70 @@ type call struct {
 	where, words, rest string
 }
 
-// calls finds every `hub …` in the code of the documents.
-func calls(t *testing.T) []call {
-	t.Helper()
-	var found []call
-	add := func(where, code string) {
-		code = comment.ReplaceAllString(strings.ReplaceAll(code, "\\\n", " "), "")
-		for _, m := range hubCall.FindAllStringSubmatch(code, -1) {
-			found = append(found, call{where: where, words: strings.TrimSpace(m[1]), rest: m[2]})
-		}
+// callsIn returns every `hub …` in some code.
+func callsIn(where, code string) (found []call) {
+	code = comment.ReplaceAllString(strings.ReplaceAll(code, "\\\n", " "), "")
+	for _, m := range hubCall.FindAllStringSubmatch(code, -1) {
+		found = append(found, call{where: where, words: strings.TrimSpace(m[1]), rest: m[2]})
 	}
+	return found
+}
+
+// documentedCalls returns every `hub …` in the code of the documents.
+func documentedCalls(t *testing.T) (found []call) {
+	t.Helper()
 	for _, name := range documents(t) {
 		text := read(t, name)
 		for _, m := range codeBlock.FindAllStringSubmatch(text, -1) {
-			add(name, m[1])
+			found = append(found, callsIn(name, m[1])...)
 		}
 		for _, m := range inlineCode.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
-			add(name, m[1])
+			found = append(found, callsIn(name, m[1])...)
 		}
 	}
 	return found
 }
 
-// What the documentation says to type exists: every command and every flag.
+// demoCalls returns every `hub …` that the demo prints: the commands of its steps, as its
+// source has them.
+func demoCalls(t *testing.T) (found []call) {
+	t.Helper()
+	names, err := filepath.Glob("internal/demo/*.go")
+	require.NoError(t, err)
+	positions := token.NewFileSet()
+	for _, name := range names {
+		file, err := parser.ParseFile(positions, name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(node ast.Node) bool {
+			step, ok := node.(*ast.CallExpr)
+			if !ok || len(step.Args) != 2 {
+				return true
+			}
+			if method, ok := step.Fun.(*ast.SelectorExpr); !ok || method.Sel.Name != "step" {
+				return true
+			}
+			ast.Inspect(step.Args[1], func(node ast.Node) bool {
+				if literal, ok := node.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+					command, err := strconv.Unquote(literal.Value)
+					require.NoError(t, err)
+					found = append(found, callsIn(positions.Position(literal.Pos()).String(), command)...)
+				}
+				return true
+			})
+			return true
+		})
+	}
+	return found
+}
+
+// What the documentation and the demo say to type exists: every command and every flag.
 func TestDocumentedCommandsExist(t *testing.T) {
 	t.Parallel()
 	hub := newCLI(t)
-	found := calls(t)
+	found, printed := documentedCalls(t), demoCalls(t)
 	require.Greater(t, len(found), 15, "the documents show commands")
+	require.Greater(t, len(printed), 10, "the demo shows commands")
+	found = append(found, printed...)
 	helps := map[string]string{}
 	for _, call := range found {
 		help, seen := helps[call.words]
@@ -189,12 +229,61 @@ func TestDocumentedFilesExist(t *testing.T) {
 	require.Greater(t, named, 20)
 }
 
-// The two pages that everybody reads first stay short; the rest belongs to docs/.
+// The two pages to read first stay short; the rest belongs to docs/.
 func TestFirstPagesAreShort(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"README.md", "ARCHITECTURE.md"} {
 		require.LessOrEqual(t, len(strings.Fields(read(t, name))), 900, "words of %s", name)
 	}
+}
+
+// The index of the documentation has every page of it, and the README leads to the index.
+func TestIndexListsEveryPage(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, read(t, "README.md"), "](docs/README.md)")
+	index := read(t, "docs/README.md")
+	for _, name := range documents(t) {
+		if page, isDocs := strings.CutPrefix(name, "docs/"); isDocs && page != "README.md" {
+			require.Contains(t, index, "]("+page+")", "docs/README.md links to every page")
+		}
+	}
+}
+
+// Every directory with a package is named: those of a product in the product's README, those
+// of the measurements in theirs, the others in ARCHITECTURE.md.
+func TestPackagesAreNamed(t *testing.T) {
+	t.Parallel()
+	pages := make(map[string]string)
+	for _, name := range []string{"ARCHITECTURE.md", "connectors/README.md", "scheduling/README.md", "messaging/README.md", "clinic/README.md"} {
+		list, _, _ := strings.Cut(read(t, name), "## The shape of a product")
+		pages[name] = strings.Join(inlineCode.FindAllString(list, -1), " ")
+	}
+	checked := 0
+	require.NoError(t, filepath.WalkDir(root, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		directory, err := filepath.Rel(root, name)
+		require.NoError(t, err)
+		directory = filepath.ToSlash(directory)
+		if directory != "." && strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"node_modules", "testdata", "data", "bin"}, entry.Name()) || directory == "cmd/bench" {
+			return filepath.SkipDir
+		}
+		sources, err := filepath.Glob(filepath.Join(name, "*.go"))
+		require.NoError(t, err)
+		if len(sources) == 0 || entry.Name() == "dbgen" || !strings.Contains(directory, "/") {
+			return nil // generated, or a folder that stands in every list
+		}
+		page := "ARCHITECTURE.md"
+		if top, _, _ := strings.Cut(directory, "/"); pages[top+"/README.md"] != "" {
+			page = top + "/README.md"
+		}
+		checked++
+		require.Regexp(t, "[ `/]"+regexp.QuoteMeta(entry.Name())+"[/` ]", pages[page], "%s names the package %s", page, directory)
+		return nil
+	}))
+	require.Greater(t, checked, 90)
+	require.Contains(t, pages["ARCHITECTURE.md"], "`cmd/bench/`")
 }
 
 // Every setting that a document or an example deployment names is a setting, or a

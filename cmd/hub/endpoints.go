@@ -72,7 +72,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.secretMade(reply)
+			return a.printNewSecret(reply)
 		},
 	}
 	flags := cmd.Flags()
@@ -93,7 +93,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 	return cmd
 }
 
-// acceptTypes takes --types and --type for --events.
+// acceptTypes makes --types, --type and --event-types synonyms of --events.
 func acceptTypes(cmd *cobra.Command) {
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "types" || name == "type" || name == "event-types" {
@@ -103,7 +103,7 @@ func acceptTypes(cmd *cobra.Command) {
 	})
 }
 
-// neededTenant is tenantID where a tenant must be named.
+// neededTenant is tenantID for commands that require a tenant.
 func neededTenant(ctx context.Context, c *client.Client, tenant, product string) (string, error) {
 	if tenant == "" {
 		return "", usagef("--tenant is needed (or a tenant's key: --key); see: hub tenants list")
@@ -123,8 +123,8 @@ func parseRate(text string) (*int, error) {
 	return &n, nil
 }
 
-// secretMade prints an endpoint with its new secret.
-func (a *app) secretMade(reply client.Reply[client.Endpoint]) error {
+// printNewSecret prints an endpoint and its new secret.
+func (a *app) printNewSecret(reply client.Reply[client.Endpoint]) error {
 	e := reply.Value
 	if !a.json() {
 		a.note(secretShownOnce)
@@ -132,7 +132,7 @@ func (a *app) secretMade(reply client.Reply[client.Endpoint]) error {
 			a.note("%s", terminal.Printable(notice))
 		}
 	}
-	return a.created(reply.Raw, e.Secret, "secret", e.Secret, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","))
+	return a.printCreated(reply.Raw, e.Secret, "secret", e.Secret, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","))
 }
 
 func newEndpointsList(a *app) *cobra.Command {
@@ -147,13 +147,13 @@ func newEndpointsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			of, err := tenantID(cmd.Context(), c, tenant, "")
+			id, err := tenantID(cmd.Context(), c, tenant, "")
 			if err != nil {
 				return err
 			}
 			return listing[client.Endpoint]{
 				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Endpoint]], error) {
-					return c.Endpoints(ctx, of, page)
+					return c.Endpoints(ctx, id, page)
 				},
 				columns: []column{{title: "id"}, {title: "url"}, {title: "events"}, {title: "env"}, {title: "status", paint: statusColour}, {title: "tenant"}},
 				row: func(e client.Endpoint) []string {
@@ -176,8 +176,8 @@ func endpointStatus(e client.Endpoint) string {
 	return "disabled"
 }
 
-// endpointShown prints an endpoint without its secret.
-func (a *app) endpointShown(reply client.Reply[client.Endpoint]) error {
+// printEndpoint prints an endpoint without its secret.
+func (a *app) printEndpoint(reply client.Reply[client.Endpoint]) error {
 	e := reply.Value
 	status := endpointStatus(e)
 	if e.DisabledReason != "" {
@@ -199,7 +199,7 @@ func (a *app) endpointShown(reply client.Reply[client.Endpoint]) error {
 	if c := e.ClientCertificate; c != nil {
 		certificate = c.Subject + ", until " + clock(c.ExpiresAt)
 	}
-	return a.created(reply.Raw, e.ID, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","),
+	return a.printCreated(reply.Raw, e.ID, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","),
 		"filter", e.Filter, "filter errors", filterErrors, "headers", headersText(e.Headers), "client certificate", certificate, "status", status, "rate", rate, "order", order, "description", e.Description, "environment", e.Environment,
 		"tenant", e.TenantID, "created", clock(e.CreatedAt))
 }
@@ -228,7 +228,7 @@ func newEndpointsShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.endpointShown(reply)
+			return a.printEndpoint(reply)
 		},
 	}
 	keyFlag(cmd, &key)
@@ -242,7 +242,7 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 	var key, rate, filter string
 	var ordered bool
 	var receiver receiverFlags
-	var to client.EndpointUpdate
+	var update client.EndpointUpdate
 	cmd := &cobra.Command{
 		Use:   "update ID",
 		Short: "Change an endpoint; what is not given stays",
@@ -257,46 +257,46 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if to.ReceiverSettings, err = receiver.read(a, cmd); err != nil {
+			if update.ReceiverSettings, err = receiver.read(a, cmd); err != nil {
 				return err
 			}
 			c, _, err := a.operatorOrKey(key, false)
 			if err != nil {
 				return err
 			}
-			now, err := c.Endpoint(cmd.Context(), args[0])
+			current, err := c.Endpoint(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			keep := func(flag string, restore func(client.Endpoint)) {
 				if !cmd.Flags().Changed(flag) {
-					restore(now.Value)
+					restore(current.Value)
 				}
 			}
-			to.RatePerMinute = limit
+			update.RatePerMinute = limit
 			if cmd.Flags().Changed("ordered") {
-				to.Ordered = &ordered
+				update.Ordered = &ordered
 			}
 			if cmd.Flags().Changed("filter") {
-				to.Filter = &filter
+				update.Filter = &filter
 			}
-			keep("endpoint-url", func(e client.Endpoint) { to.URL = e.URL })
-			keep("events", func(e client.Endpoint) { to.EventTypes = e.EventTypes })
-			keep("description", func(e client.Endpoint) { to.Description = e.Description })
-			keep("enabled", func(e client.Endpoint) { to.Enabled = e.Enabled })
-			keep("rate-per-minute", func(e client.Endpoint) { to.RatePerMinute = e.RatePerMinute })
-			reply, err := c.UpdateEndpoint(cmd.Context(), args[0], to)
+			keep("endpoint-url", func(e client.Endpoint) { update.URL = e.URL })
+			keep("events", func(e client.Endpoint) { update.EventTypes = e.EventTypes })
+			keep("description", func(e client.Endpoint) { update.Description = e.Description })
+			keep("enabled", func(e client.Endpoint) { update.Enabled = e.Enabled })
+			keep("rate-per-minute", func(e client.Endpoint) { update.RatePerMinute = e.RatePerMinute })
+			reply, err := c.UpdateEndpoint(cmd.Context(), args[0], update)
 			if err != nil {
 				return err
 			}
-			return a.endpointShown(reply)
+			return a.printEndpoint(reply)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&to.URL, "endpoint-url", "", "the address that receives (--url is the hub's own)")
-	flags.StringSliceVar(&to.EventTypes, "events", nil, "event types: *, contact.*, contact.created; repeatable")
-	flags.StringVar(&to.Description, "description", "", "what it is for")
-	flags.BoolVar(&to.Enabled, "enabled", true, "whether it is sent to")
+	flags.StringVar(&update.URL, "endpoint-url", "", "the address that receives (--url is the hub's own)")
+	flags.StringSliceVar(&update.EventTypes, "events", nil, "event types: *, contact.*, contact.created; repeatable")
+	flags.StringVar(&update.Description, "description", "", "what it is for")
+	flags.BoolVar(&update.Enabled, "enabled", true, "whether it is sent to")
 	flags.BoolVar(&ordered, "ordered", false, "whether it gets the events of one ordering key one at a time, in their order")
 	flags.StringVar(&filter, "filter", "", filterUsage+"; '' removes it")
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
@@ -306,7 +306,7 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 	return cmd
 }
 
-// newEndpointsSwitch makes a command that enables or disables endpoints.
+// newEndpointsSwitch returns a command that enables or disables endpoints.
 func newEndpointsSwitch(a *app, name, short string, enabled bool) *cobra.Command {
 	var key string
 	cmd := &cobra.Command{
@@ -319,11 +319,11 @@ func newEndpointsSwitch(a *app, name, short string, enabled bool) *cobra.Command
 				return err
 			}
 			return a.eachID(args, func(id string) error {
-				now, err := c.Endpoint(cmd.Context(), id)
+				current, err := c.Endpoint(cmd.Context(), id)
 				if err != nil {
 					return err
 				}
-				e := now.Value
+				e := current.Value
 				reply, err := c.UpdateEndpoint(cmd.Context(), id, client.EndpointUpdate{
 					URL: e.URL, EventTypes: e.EventTypes, Description: e.Description, Enabled: enabled, RatePerMinute: e.RatePerMinute,
 				})
@@ -397,7 +397,7 @@ that verify X-Webhook-Signature and know the new secret only later want --switch
 			if err != nil {
 				return err
 			}
-			return a.secretMade(reply)
+			return a.printNewSecret(reply)
 		},
 	}
 	flags := cmd.Flags()

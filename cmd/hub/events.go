@@ -15,7 +15,7 @@ func newEvents(a *app) *cobra.Command {
 
 func newEventsList(a *app) *cobra.Command {
 	var p paging
-	var s span
+	var period timeRange
 	var filter client.EventQuery
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -24,11 +24,11 @@ func newEventsList(a *app) *cobra.Command {
 		Example: `  hub events list --since 1h`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
-			if filter.Since, filter.Until, err = s.times(a.now()); err != nil {
+			if filter.Since, filter.Until, err = period.times(a.now()); err != nil {
 				return err
 			}
 			return listing[client.Event]{
@@ -45,7 +45,7 @@ func newEventsList(a *app) *cobra.Command {
 			}.show(cmd.Context(), a, p)
 		},
 	}
-	s.addTo(cmd)
+	period.addTo(cmd)
 	p.addTo(cmd)
 	return cmd
 }
@@ -56,7 +56,7 @@ func newEventsShow(a *app) *cobra.Command {
 		Short: "Show an event",
 		Args:  exactly("the event's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func newEventsShow(a *app) *cobra.Command {
 				return err
 			}
 			e := reply.Value
-			return a.created(reply.Raw, e.ID, "id", e.ID, "type", e.EventType, "product", e.Product,
+			return a.printCreated(reply.Raw, e.ID, "id", e.ID, "type", e.EventType, "product", e.Product,
 				"tenant", e.TenantID, "environment", e.Environment, "correlation", e.CorrelationID,
 				"created", clock(e.CreatedAt), "deliveries", strconv.Itoa(e.Deliveries), "payload", string(e.Payload))
 		},

@@ -21,7 +21,7 @@ func newEventTypes(a *app) *cobra.Command {
 		newEventTypesList(a), newEventTypesShow(a), newEventTypesCreate(a), newEventTypesUpdate(a), newEventTypesDelete(a), newEventTypesOpenAPI(a))
 }
 
-// contentFlags are the flags of a type's settings.
+// contentFlags holds the flags of a type's settings.
 type contentFlags struct {
 	description, schema, example string
 	deprecated                   bool
@@ -36,9 +36,9 @@ func (f *contentFlags) addTo(cmd *cobra.Command, removal string) {
 	cmd.Flags().BoolVar(&f.deprecated, "deprecated", false, "receivers should not begin to use it")
 }
 
-// read returns the settings, those of flags that were not given as they are now.
-func (f *contentFlags) read(cmd *cobra.Command, a *app, now client.EventType) (client.EventTypeUpdate, error) {
-	settings := client.EventTypeUpdate{Description: now.Description, Schema: now.Schema, Example: now.Example, Deprecated: now.Deprecated}
+// read returns the settings: of a flag that was not set the current one.
+func (f *contentFlags) read(cmd *cobra.Command, a *app, current client.EventType) (client.EventTypeUpdate, error) {
+	settings := client.EventTypeUpdate{Description: current.Description, Schema: current.Schema, Example: current.Example, Deprecated: current.Deprecated}
 	if f.schema == "-" && f.example == "-" {
 		return settings, usagef("--schema and --example cannot both be the standard input")
 	}
@@ -74,7 +74,7 @@ func neededProduct(product string) error {
 	return nil
 }
 
-// findEventType returns the type that an argument names: an id, or a name of the product's.
+// findEventType returns the event type with an id, or with a name in the product.
 func findEventType(ctx context.Context, c *client.Client, argument, product string) (client.Reply[client.EventType], error) {
 	if _, err := uuid.Parse(argument); err == nil {
 		return c.EventType(ctx, argument)
@@ -110,7 +110,7 @@ func newEventTypesList(a *app) *cobra.Command {
 		Short: "List event types",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -133,10 +133,10 @@ func newEventTypesList(a *app) *cobra.Command {
 
 func hasJSON(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
-// eventTypeShown prints a type.
-func (a *app) eventTypeShown(reply client.Reply[client.EventType]) error {
+// printEventType prints a type.
+func (a *app) printEventType(reply client.Reply[client.EventType]) error {
 	t := reply.Value
-	return a.created(reply.Raw, t.ID, "id", t.ID, "product", t.Product, "name", t.Name, "description", t.Description, "deprecated", yesNo(t.Deprecated),
+	return a.printCreated(reply.Raw, t.ID, "id", t.ID, "product", t.Product, "name", t.Name, "description", t.Description, "deprecated", yesNo(t.Deprecated),
 		"read only", yesNo(t.ReadOnly), "schema", compactJSON(t.Schema), "example", compactJSON(t.Example))
 }
 
@@ -156,7 +156,7 @@ func newEventTypesShow(a *app) *cobra.Command {
 		Example: `  hub event-types show order.created --product crm`,
 		Args:    exactly("the type's id, or its name with --product"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ func newEventTypesShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.eventTypeShown(reply)
+			return a.printEventType(reply)
 		},
 	}
 	cmd.Flags().StringVar(&product, "product", "", "product of the type")
@@ -188,7 +188,7 @@ func newEventTypesCreate(a *app) *cobra.Command {
 			if in.EventTypeUpdate, err = content.read(cmd, a, client.EventType{}); err != nil {
 				return err
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -196,7 +196,7 @@ func newEventTypesCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.eventTypeShown(reply)
+			return a.printEventType(reply)
 		},
 	}
 	cmd.Flags().StringVar(&in.Product, "product", "", "name of the external product")
@@ -217,23 +217,23 @@ func newEventTypesUpdate(a *app) *cobra.Command {
 			if !slices.ContainsFunc(eventTypeSettings, cmd.Flags().Changed) {
 				return usagef("nothing to change: give --%s", strings.Join(eventTypeSettings, ", --"))
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
-			now, err := findEventType(cmd.Context(), c, args[0], product)
+			current, err := findEventType(cmd.Context(), c, args[0], product)
 			if err != nil {
 				return err
 			}
-			settings, err := content.read(cmd, a, now.Value)
+			settings, err := content.read(cmd, a, current.Value)
 			if err != nil {
 				return err
 			}
-			reply, err := c.UpdateEventType(cmd.Context(), now.Value.ID, settings)
+			reply, err := c.UpdateEventType(cmd.Context(), current.Value.ID, settings)
 			if err != nil {
 				return err
 			}
-			return a.eventTypeShown(reply)
+			return a.printEventType(reply)
 		},
 	}
 	cmd.Flags().StringVar(&product, "product", "", "product of the type")
@@ -248,7 +248,7 @@ func newEventTypesDelete(a *app) *cobra.Command {
 		Short: "Delete event types; events of their names are published as before",
 		Args:  atLeastOne("event type's id, or its name with --product"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -278,7 +278,7 @@ data and signature headers. Receivers generate their types from it.`,
 		Example: `  hub event-types openapi crm > crm.webhooks.json`,
 		Args:    exactly("PRODUCT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -293,12 +293,12 @@ data and signature headers. Receivers generate their types from it.`,
 
 // readJSON reads JSON from a file, or - for the standard input.
 func (a *app) readJSON(flag, name string) (json.RawMessage, error) {
-	from, done, err := a.source(name)
+	reader, closeInput, err := a.source(name)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	raw, err := io.ReadAll(io.LimitReader(from, dataMax+1))
+	defer closeInput()
+	raw, err := io.ReadAll(io.LimitReader(reader, dataMax+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading --%s: %w", flag, err)
 	}

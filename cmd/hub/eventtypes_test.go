@@ -34,29 +34,23 @@ func TestEventTypeExample(t *testing.T) {
 func TestEventTypeCommands(t *testing.T) {
 	t.Parallel()
 	_, c := ownHub(t)
-	ok := func(args ...string) string {
-		t.Helper()
-		got := c.run(args...)
-		require.Zero(t, got.code, got.stderr)
-		return got.stdout
-	}
-	ok("products", "create", "crm", "--prefix", "crm", "--validation", "warn")
-	require.Regexp(t, `(?m)^crm +crm +crm +no +warn `, ok("products", "list"))
-	require.Regexp(t, `title +Our CRM`, ok("products", "update", "crm", "--title", "Our CRM"))
-	require.Regexp(t, `(?s)title +Our CRM.*validation +off`, ok("products", "update", "crm", "--validation", "off"))
+	c.ok("products", "create", "crm", "--prefix", "crm", "--validation", "warn")
+	require.Regexp(t, `(?m)^crm +crm +crm +no +warn `, c.ok("products", "list"))
+	require.Regexp(t, `title +Our CRM`, c.ok("products", "update", "crm", "--title", "Our CRM"))
+	require.Regexp(t, `(?s)title +Our CRM.*validation +off`, c.ok("products", "update", "crm", "--validation", "off"))
 	c.writeFile("schema.json", `{"type": "object", "required": ["n"]}`)
 	c.writeFile("example.json", `{"n": 1}`)
-	id := strings.TrimSpace(ok("event-types", "create", "a.made", "--product", "crm", "--description", "Made", "--schema", "schema.json", "--example", "example.json", "-q"))
-	require.Regexp(t, `(?m)^crm +a.made +yes +yes +no +Made`, ok("event-types", "list", "--product", "crm"))
+	id := strings.TrimSpace(c.ok("event-types", "create", "a.made", "--product", "crm", "--description", "Made", "--schema", "schema.json", "--example", "example.json", "-q"))
+	require.Regexp(t, `(?m)^crm +a.made +yes +yes +no +Made`, c.ok("event-types", "list", "--product", "crm"))
 	for _, name := range []string{id, "a.made"} {
-		shown := ok("event-types", "show", name, "--product", "crm")
+		shown := c.ok("event-types", "show", name, "--product", "crm")
 		require.Contains(t, shown, `{"type":"object","required":["n"]}`)
 		require.Contains(t, shown, `{"n":1}`)
 	}
-	require.Regexp(t, `(?s)deprecated +yes.*"required"`, ok("event-types", "update", "a.made", "--product", "crm", "--deprecated"))
-	require.NotContains(t, ok("event-types", "update", id, "--schema", ""), `"required"`)
-	require.Contains(t, ok("event-types", "list", "--product", "scheduling"), "appointment.created")
-	require.Contains(t, ok("event-types", "openapi", "scheduling"), "appointment.created")
+	require.Regexp(t, `(?s)deprecated +yes.*"required"`, c.ok("event-types", "update", "a.made", "--product", "crm", "--deprecated"))
+	require.NotContains(t, c.ok("event-types", "update", id, "--schema", ""), `"required"`)
+	require.Contains(t, c.ok("event-types", "list", "--product", "scheduling"), "appointment.created")
+	require.Contains(t, c.ok("event-types", "openapi", "scheduling"), "appointment.created")
 	for _, wrong := range []struct {
 		args []string
 		says string
@@ -74,8 +68,8 @@ func TestEventTypeCommands(t *testing.T) {
 		require.NotZero(t, got.code, wrong.args)
 		require.Contains(t, got.stderr, wrong.says)
 	}
-	ok("event-types", "delete", "a.made", "--product", "crm")
-	require.NotContains(t, ok("event-types", "list", "--product", "crm"), "a.made")
+	c.ok("event-types", "delete", "a.made", "--product", "crm")
+	require.NotContains(t, c.ok("event-types", "list", "--product", "crm"), "a.made")
 	got := c.run("products", "update", "crm")
 	require.Contains(t, got.stderr, "nothing to change")
 }

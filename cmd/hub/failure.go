@@ -44,13 +44,13 @@ func configf(format string, args ...any) error {
 	return &failure{code: exitConfig, err: fmt.Errorf(format, args...)}
 }
 
-// exitCode gives the exit code of an error.
+// exitCode returns the exit code of an error.
 func exitCode(err error) int {
-	var known *failure
+	var coded *failure
 	var problem *client.Problem
 	switch {
-	case errors.As(err, &known):
-		return known.code
+	case errors.As(err, &coded):
+		return coded.code
 	case errors.Is(err, client.ErrNotLoggedIn):
 		return exitAuth
 	case errors.As(err, &problem) && !problem.IsForeign:
@@ -64,7 +64,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// report prints an error, the wrong inputs it names, and what to do.
+// report prints an error, the inputs that were refused, and what to do.
 func (a *app) report(err error) {
 	text := err.Error()
 	if errors.Is(err, context.Canceled) {
@@ -88,19 +88,19 @@ func (a *app) report(err error) {
 	}
 }
 
-// hint says what to do about an error, or "".
+// hint returns what to do about an error, or "".
 func (a *app) hint(err error) string {
-	var known *failure
-	if errors.As(err, &known) && known.hint != "" {
-		return known.hint
+	var coded *failure
+	if errors.As(err, &coded) && coded.hint != "" {
+		return coded.hint
 	}
 	var problem *client.Problem
-	var unreached *client.ConnectError
+	var connectErr *client.ConnectError
 	var notHub *client.NotHubError
 	switch {
 	case errors.As(err, &notHub), errors.As(err, &problem) && problem.IsForeign && problem.Status < http.StatusInternalServerError:
 		return fmt.Sprintf("check --url (HUB_URL): it is the address of the hub, here from %s; an endpoint's address is --endpoint-url", a.urlSource)
-	case errors.As(err, &unreached) && errors.Is(err, syscall.ECONNREFUSED):
+	case errors.As(err, &connectErr) && errors.Is(err, syscall.ECONNREFUSED):
 		return "is the hub running? start it with: make run"
 	case errors.Is(err, client.ErrNotLoggedIn):
 		return "start a hub on this machine with: make run (name its --data-dir where it is not ./data), or log in to another: hub login --url URL"
@@ -129,7 +129,7 @@ func (a *app) hint(err error) string {
 	return ""
 }
 
-// peerHint says what to do where a peer does not answer as it should, or "".
+// peerHint returns what to do about an error of a peer, or "".
 func peerHint(problem *client.Problem) string {
 	switch problem.Reason {
 	case "name_unknown":

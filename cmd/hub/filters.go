@@ -14,16 +14,16 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// span is --since and --until.
-type span struct{ since, until string }
+// timeRange holds the flags --since and --until.
+type timeRange struct{ since, until string }
 
-func (s *span) addTo(cmd *cobra.Command) {
+func (s *timeRange) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.since, "since", "", "not older than: 15m, 24h, 7d, 2026-01-31 or RFC 3339")
 	cmd.Flags().StringVar(&s.until, "until", "", "older than: the same forms")
 }
 
-// times gives both ends; zero times where a flag is not set.
-func (s *span) times(now time.Time) (since, until time.Time, err error) {
+// times returns both ends; an end whose flag is not set is the zero time.
+func (s *timeRange) times(now time.Time) (since, until time.Time, err error) {
 	if since, err = parseTime("--since", s.since, now); err != nil {
 		return since, until, err
 	}
@@ -31,21 +31,21 @@ func (s *span) times(now time.Time) (since, until time.Time, err error) {
 	return since, until, err
 }
 
-// parseTime reads a time: a date (UTC), RFC 3339, or how long ago. "" is the zero time.
+// parseTime parses a date (UTC), a time of RFC 3339, or an age such as 15m. "" is the zero time.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	for _, form := range []string{time.RFC3339Nano, time.DateOnly} {
-		if at, err := time.Parse(form, text); err == nil {
-			return at, nil
+		if parsed, err := time.Parse(form, text); err == nil {
+			return parsed, nil
 		}
 	}
-	ago, err := parseDuration(text)
+	age, err := parseDuration(text)
 	if err != nil {
 		return time.Time{}, usagef("%s %q is not a time: give 15m, 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z", flag, text)
 	}
-	return now.Add(-ago), nil
+	return now.Add(-age), nil
 }
 
 // parseDuration is time.ParseDuration with days.
@@ -64,11 +64,11 @@ func parseDuration(text string) (time.Duration, error) {
 	return length, nil
 }
 
-// logFilter is the filter of the delivery log as flags.
+// logFilter holds the flags that filter the delivery log.
 type logFilter struct {
 	query  client.DeliveryQuery
 	tenant string
-	span   span
+	period timeRange
 }
 
 func (f *logFilter) addTo(cmd *cobra.Command) {
@@ -85,7 +85,7 @@ func (f *logFilter) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.query.CorrelationID, "correlation-id", "", "correlation id")
 	flags.StringVar(&f.query.EventID, "event", "", "event id (evt_…)")
 	flags.StringVar(&f.query.Search, "query", "", "an event id, delivery id or correlation id, whichever you have")
-	f.span.addTo(cmd)
+	f.period.addTo(cmd)
 	complete(cmd, "status", "pending", "delivered", "parked", "failed", "failing")
 	complete(cmd, "direction", "inbound", "outbound")
 	complete(cmd, "environment", "live", "test")
@@ -96,10 +96,10 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// resolve looks names up and reads times.
+// resolve returns the query, with the tenant's id and the times parsed.
 func (f *logFilter) resolve(ctx context.Context, a *app, c *client.Client) (client.DeliveryQuery, error) {
 	query := f.query
-	since, until, err := f.span.times(a.now())
+	since, until, err := f.period.times(a.now())
 	if err != nil {
 		return query, err
 	}
@@ -113,38 +113,38 @@ func (f *logFilter) resolve(ctx context.Context, a *app, c *client.Client) (clie
 	return query, err
 }
 
-// tenantOfProduct is tenantID for a tenant given with its product: "clinic/Acme".
-func tenantOfProduct(ctx context.Context, c *client.Client, given string) (string, error) {
-	product, tenant, both := strings.Cut(given, "/")
+// tenantOfProduct is tenantID for an argument that may name the product too: "clinic/Acme".
+func tenantOfProduct(ctx context.Context, c *client.Client, argument string) (string, error) {
+	product, tenant, both := strings.Cut(argument, "/")
 	if !both {
-		product, tenant = "", given
+		product, tenant = "", argument
 	}
 	if tenant == "" {
-		return "", usagef("%q names no tenant", given)
+		return "", usagef("%q names no tenant", argument)
 	}
 	return tenantID(ctx, c, tenant, product)
 }
 
-// tenantID turns an id, a name or an external reference into an id; "" stays "". A
-// name must be exact, letter case aside, and belong to one tenant only.
-func tenantID(ctx context.Context, c *client.Client, given, product string) (string, error) {
-	if given == "" {
+// tenantID returns the id of the tenant with an id, a name or an external reference; "" for
+// "". A name must be exact, letter case aside, and belong to one tenant only.
+func tenantID(ctx context.Context, c *client.Client, name, product string) (string, error) {
+	if name == "" {
 		return "", nil
 	}
-	if _, err := uuid.Parse(given); err == nil {
-		return given, nil
+	if _, err := uuid.Parse(name); err == nil {
+		return name, nil
 	}
 	var exact, alike []client.Tenant
 	for cursor := ""; ; {
-		reply, err := c.Tenants(ctx, client.TenantQuery{Product: product, Search: given}, client.PageQuery{Limit: pageMax, Cursor: cursor})
+		reply, err := c.Tenants(ctx, client.TenantQuery{Product: product, Search: name}, client.PageQuery{Limit: pageMax, Cursor: cursor})
 		if err != nil {
 			return "", err
 		}
 		for _, t := range reply.Value.Items {
 			switch {
-			case t.Name == given || t.ExternalRef == given:
+			case t.Name == name || t.ExternalRef == name:
 				exact = append(exact, t)
-			case strings.EqualFold(t.Name, given):
+			case strings.EqualFold(t.Name, name):
 				alike = append(alike, t)
 			}
 		}
@@ -161,11 +161,11 @@ func tenantID(ctx context.Context, c *client.Client, given, product string) (str
 	case 1:
 		return found[0].ID, nil
 	case 0:
-		return "", &failure{code: exitNotFound, err: fmt.Errorf("no tenant has the name or reference %q", given), hint: "see: hub tenants list"}
+		return "", &failure{code: exitNotFound, err: fmt.Errorf("no tenant has the name or reference %q", name), hint: "see: hub tenants list"}
 	}
 	var ids strings.Builder
 	for _, t := range found {
 		ids.WriteString("\n  " + t.ID + "  " + t.Product + "  " + terminal.Printable(t.Name))
 	}
-	return "", &failure{code: exitUsage, err: fmt.Errorf("several tenants are called %q", given), hint: "give the id of one of:" + ids.String()}
+	return "", &failure{code: exitUsage, err: fmt.Errorf("several tenants are called %q", name), hint: "give the id of one of:" + ids.String()}
 }

@@ -58,21 +58,15 @@ func TestFilterExample(t *testing.T) {
 func TestFilterFlags(t *testing.T) {
 	t.Parallel()
 	_, c := ownHub(t)
-	ok := func(args ...string) string {
-		t.Helper()
-		got := c.run(args...)
-		require.Zero(t, got.code, got.stderr)
-		return got.stdout
-	}
-	ok("products", "create", "crm", "--prefix", "crm")
-	ok("tenants", "create", "Acme", "--product", "crm")
-	ok("endpoints", "create", "http://127.0.0.1:9/orders", "--tenant", "Acme", "--filter", "event.data.n > 1")
-	id := strings.TrimSpace(ok("endpoints", "list", "-q"))
-	require.Contains(t, ok("endpoints", "update", id, "--description", "large"), "event.data.n > 1")
-	require.Contains(t, ok("endpoints", "update", id, "--filter", "event.data.n > 2"), "event.data.n > 2")
-	ok("endpoints", "disable", id)
-	require.Contains(t, ok("endpoints", "show", id), "event.data.n > 2")
-	require.NotContains(t, ok("endpoints", "update", id, "--filter", ""), "event.data")
+	c.ok("products", "create", "crm", "--prefix", "crm")
+	c.ok("tenants", "create", "Acme", "--product", "crm")
+	c.ok("endpoints", "create", "http://127.0.0.1:9/orders", "--tenant", "Acme", "--filter", "event.data.n > 1")
+	id := strings.TrimSpace(c.ok("endpoints", "list", "-q"))
+	require.Contains(t, c.ok("endpoints", "update", id, "--description", "large"), "event.data.n > 1")
+	require.Contains(t, c.ok("endpoints", "update", id, "--filter", "event.data.n > 2"), "event.data.n > 2")
+	c.ok("endpoints", "disable", id)
+	require.Contains(t, c.ok("endpoints", "show", id), "event.data.n > 2")
+	require.NotContains(t, c.ok("endpoints", "update", id, "--filter", ""), "event.data")
 	c.writeFile("event.json", `{"event_type":`)
 	for _, wrong := range []struct {
 		args []string

@@ -14,7 +14,7 @@ import (
 
 func newIntegrations(a *app) *cobra.Command {
 	return group("integrations", "See, test, stop and end tenants' connections to other products",
-		newIntegrationsList(a), newIntegrationsShow(a), newIntegrationsTest(a), newIntegrationsRotate(a),
+		newIntegrationsList(a), newIntegrationsShow(a), newIntegrationsTest(a), newIntegrationsUpdate(a), newIntegrationsRotate(a),
 		newIntegrationsChange(a, "enable", "Resume integrations that were disabled", "enabled", (*client.Client).EnableIntegration),
 		newIntegrationsChange(a, "disable", "Stop integrations until they are enabled", "disabled", (*client.Client).DisableIntegration),
 		newIntegrationsChange(a, "revoke", "End integrations and notify the peers", "revoked", (*client.Client).RevokeIntegration))
@@ -29,7 +29,7 @@ func integrationRow(i client.Integration) []string {
 	return []string{i.ID, i.OwnProduct, orDash(i.TenantName), i.Product, i.Environment, integrationStatus(i), clockOf(i.LastHealthCheck), orDash(i.LastError)}
 }
 
-// integrationStatus says why an integration is inactive, where that is known.
+// integrationStatus returns the status, or why the integration is inactive.
 func integrationStatus(i client.Integration) string {
 	switch {
 	case i.RevokedAt != nil:
@@ -49,7 +49,7 @@ func newIntegrationsList(a *app) *cobra.Command {
 		Short: "List integrations",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -77,12 +77,12 @@ func newIntegrationsList(a *app) *cobra.Command {
 	return cmd
 }
 
-// tenantOfList is tenantOfProduct where no tenant means all.
-func tenantOfList(ctx context.Context, c *client.Client, given string) (string, error) {
-	if given == "" {
+// tenantOfList is tenantOfProduct for filters: "" is all tenants.
+func tenantOfList(ctx context.Context, c *client.Client, argument string) (string, error) {
+	if argument == "" {
 		return "", nil
 	}
-	return tenantOfProduct(ctx, c, given)
+	return tenantOfProduct(ctx, c, argument)
 }
 
 func newIntegrationsShow(a *app) *cobra.Command {
@@ -91,7 +91,7 @@ func newIntegrationsShow(a *app) *cobra.Command {
 		Short: "Show an integration",
 		Args:  exactly("the integration's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -99,17 +99,21 @@ func newIntegrationsShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.integrationShown(reply)
+			return a.printIntegration(reply)
 		},
 	}
 }
 
-// integrationShown prints an integration; its essence is its id.
-func (a *app) integrationShown(reply client.Reply[client.Integration]) error {
+// printIntegration prints an integration; with --quiet its id.
+func (a *app) printIntegration(reply client.Reply[client.Integration]) error {
 	i := reply.Value
+	order := "not kept"
+	if i.Ordered {
+		order = "by key"
+	}
 	pairs := []string{
 		"id", i.ID, "tenant", i.OwnProduct + "/" + i.TenantName, "tenant_id", i.TenantID, "peer", i.Product, "environment", i.Environment,
-		"status", integrationStatus(i), "last_error", i.LastError, "features", strings.Join(i.Features, ","), "used_for", strings.Join(i.Enabled, ","),
+		"status", integrationStatus(i), "last_error", i.LastError, "features", strings.Join(i.Features, ","), "used_for", strings.Join(i.Enabled, ","), "order", order,
 		"api_url", i.APIURL, "webhook_url", i.WebhookURL, "peer_webhook_url", i.PeerWebhookURL,
 		"key_here", i.APIKeyLocal, "key_there", i.APIKeyRemote, "webhook_secret", i.WebhookSecret, "created", clock(i.CreatedAt),
 	}
@@ -121,7 +125,7 @@ func (a *app) integrationShown(reply client.Reply[client.Integration]) error {
 			pairs = append(pairs, moment.name, moment.at)
 		}
 	}
-	return a.created(reply.Raw, i.ID, pairs...)
+	return a.printCreated(reply.Raw, i.ID, pairs...)
 }
 
 func newIntegrationsTest(a *app) *cobra.Command {
@@ -130,7 +134,7 @@ func newIntegrationsTest(a *app) *cobra.Command {
 		Short: "Check the peer's health now; exit 1 when it is not healthy",
 		Args:  exactly("the integration's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -138,15 +142,41 @@ func newIntegrationsTest(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found := reply.Value
-			err = a.created(reply.Raw, found.Status, "ok", yesNo(found.OK), "status", found.Status, "error", found.Error, "code", found.Code,
-				"version", found.Version, "features", strings.Join(found.Features, ","), "duration", fmt.Sprintf("%d ms", found.DurationMS))
-			if err == nil && !found.OK {
-				err = errors.New("the peer is not well: " + found.Error)
+			test := reply.Value
+			err = a.printCreated(reply.Raw, test.Status, "ok", yesNo(test.OK), "status", test.Status, "error", test.Error, "code", test.Code,
+				"version", test.Version, "features", strings.Join(test.Features, ","), "duration", fmt.Sprintf("%d ms", test.DurationMS))
+			if err == nil && !test.OK {
+				err = errors.New("the peer is not well: " + test.Error)
 			}
 			return err
 		},
 	}
+}
+
+func newIntegrationsUpdate(a *app) *cobra.Command {
+	var ordered bool
+	cmd := &cobra.Command{
+		Use:     "update ID",
+		Short:   "Change whether a peer gets the events of one ordering key in their order",
+		Example: `  hub integrations update 0198… --ordered=false`,
+		Args:    exactly("the integration's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("ordered") {
+				return usagef("nothing to change: give --ordered or --ordered=false")
+			}
+			c, err := a.operatorClient()
+			if err != nil {
+				return err
+			}
+			reply, err := c.UpdateIntegration(cmd.Context(), args[0], ordered)
+			if err != nil {
+				return err
+			}
+			return a.printIntegration(reply)
+		},
+	}
+	cmd.Flags().BoolVar(&ordered, "ordered", false, "whether it gets the events of one ordering key one at a time, in their order")
+	return cmd
 }
 
 func newIntegrationsRotate(a *app) *cobra.Command {
@@ -161,7 +191,7 @@ func newIntegrationsRotate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -173,7 +203,7 @@ func newIntegrationsRotate(a *app) *cobra.Command {
 			if !a.json() {
 				a.note(secretShownOnce)
 			}
-			return a.created(reply.Raw, i.Secret, "secret", i.Secret, "id", i.ID, "peer", i.Product, "status", integrationStatus(i))
+			return a.printCreated(reply.Raw, i.Secret, "secret", i.Secret, "id", i.ID, "peer", i.Product, "status", integrationStatus(i))
 		},
 	}
 	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old secret stays valid: 0s, 1h, 24h, 7d")
@@ -187,7 +217,7 @@ func newIntegrationsChange(a *app, name, short, done string, change func(*client
 		Short: short,
 		Args:  atLeastOne("integration's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}

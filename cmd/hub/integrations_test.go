@@ -135,6 +135,11 @@ func TestIntegrations(t *testing.T) {
 	h.run("integrations", "show", "0198aaaa-0000-7000-8000-000000000000").requireFails(5, "(not_found, request ")
 	require.Regexp(t, `(?m)^ok +yes\nstatus +active\nversion +1\.2\.3`, h.run("integrations", "test", made[0]).requireOK())
 
+	require.Regexp(t, `(?m)^order +by key$`, shown)
+	require.Regexp(t, `(?m)^order +not kept$`, h.run("integrations", "update", made[0], "--ordered=false").requireOK())
+	require.Regexp(t, `(?m)^order +by key$`, h.run("integrations", "update", made[0], "--ordered").requireOK())
+	h.run("integrations", "update", made[0]).requireFails(2, "nothing to change: give --ordered")
+
 	secret := h.run("integrations", "rotate-secret", made[0], "-q").requireOK()
 	require.Regexp(t, `^whsec_`, secret)
 	rotated := h.run("integrations", "rotate-secret", made[0], "--overlap", "1h")
@@ -162,7 +167,7 @@ func TestReceived(t *testing.T) {
 	var published struct{ ID string }
 	h.callAs(h.board, "/board/api/v1/publish", `{"author":"","text":"hello"}`, &published)
 	list := []string{"deliveries", "list", "--direction", "inbound", "--integration", made[0]}
-	require.Eventually(t, func() bool { return h.run(append(list, "-q")...).requireOK() != "" }, 30*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return h.run(append(list, "-q")...).requireOK() != "" }, time.Minute, 100*time.Millisecond)
 	require.Regexp(t, published.ID+` +note\.created +board +Acme +inbound +board +delivered +- +200 +1 +- +-`, h.run(list...).requireOK())
 	shown := h.run("deliveries", "show", h.run(append(list, "-q")...).requireOK()).requireOK()
 	require.Regexp(t, `(?m)^delivery .* delivered, came once$`, shown)

@@ -36,7 +36,7 @@ func newKeysCreate(a *app) *cobra.Command {
 			if in.ExpiresAt, err = parseExpiry(expires, a.now()); err != nil {
 				return err
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func newKeysCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.keyMade(reply)
+			return a.printNewKey(reply)
 		},
 	}
 	flags := cmd.Flags()
@@ -63,7 +63,7 @@ func newKeysCreate(a *app) *cobra.Command {
 	return cmd
 }
 
-// parseExpiry reads --expires: a time, or how long from now; nil where it is empty.
+// parseExpiry parses --expires: a time, or a duration from now; nil for "".
 func parseExpiry(text string, now time.Time) (*time.Time, error) {
 	if text == "" {
 		return nil, nil
@@ -78,13 +78,13 @@ func parseExpiry(text string, now time.Time) (*time.Time, error) {
 	return &at, nil
 }
 
-// keyMade prints a new key.
-func (a *app) keyMade(reply client.Reply[client.Key]) error {
+// printNewKey prints a new key.
+func (a *app) printNewKey(reply client.Reply[client.Key]) error {
 	k := reply.Value
 	if !a.json() {
 		a.note(keyShownOnce)
 	}
-	return a.created(reply.Raw, k.APIKey,
+	return a.printCreated(reply.Raw, k.APIKey,
 		"api_key", k.APIKey, "id", k.ID, "environment", k.Environment, "scopes", scopesText(k.Scopes),
 		"rate", rateText(k.Rate), "expires", endText(k.ExpiresAt))
 }
@@ -118,17 +118,17 @@ func newKeysList(a *app) *cobra.Command {
 		Short: "List keys, as prefix…last4",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
-			of, err := tenantID(cmd.Context(), c, tenant, "")
+			id, err := tenantID(cmd.Context(), c, tenant, "")
 			if err != nil {
 				return err
 			}
 			return listing[client.Key]{
 				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Key]], error) {
-					return c.Keys(ctx, of, page)
+					return c.Keys(ctx, id, page)
 				},
 				columns: []column{{title: "id"}, {title: "key"}, {title: "name"}, {title: "env"}, {title: "status", paint: statusColour},
 					{title: "scopes"}, {title: "rate"}, {title: "last used"}, {title: "tenant"}},
@@ -145,7 +145,7 @@ func newKeysList(a *app) *cobra.Command {
 	return cmd
 }
 
-// keyStatus reports whether a key works now.
+// keyStatus returns "active", "expired" or "revoked".
 func keyStatus(k client.Key, now time.Time) string {
 	switch {
 	case k.RevokedAt != nil && !k.RevokedAt.After(now):
@@ -168,7 +168,7 @@ func newKeysRotate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -179,7 +179,7 @@ func newKeysRotate(a *app) *cobra.Command {
 			if length > 0 {
 				a.note("the old key works for another %s", overlap)
 			}
-			return a.keyMade(reply)
+			return a.printNewKey(reply)
 		},
 	}
 	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old key stays valid: 0s, 1h, 24h, 7d")
@@ -192,7 +192,7 @@ func newKeysRevoke(a *app) *cobra.Command {
 		Short: "End keys at once",
 		Args:  atLeastOne("key's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}

@@ -11,10 +11,10 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// pageMax is the most items the API gives in one page.
+// pageMax is the API's limit of items per page.
 const pageMax = 200
 
-// paging is how much of a list a command shows.
+// paging holds the flags that limit a list.
 type paging struct {
 	limit  int
 	cursor string
@@ -28,7 +28,7 @@ func (p *paging) addTo(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 }
 
-// listing is how a list is fetched and shown.
+// listing fetches and prints a list.
 type listing[T any] struct {
 	fetch   func(context.Context, client.PageQuery) (client.Reply[client.Page[T]], error)
 	columns []column
@@ -37,7 +37,7 @@ type listing[T any] struct {
 	each    func(T)        // prints an item, instead of a row; nil: a table
 }
 
-// show fetches as many pages as asked for and prints them.
+// show fetches as many pages as the flags ask for and prints them.
 func (l listing[T]) show(ctx context.Context, a *app, p paging) error {
 	if p.limit < 1 && !p.all {
 		return usagef("--limit is at least 1")

@@ -70,7 +70,7 @@ A delivery whose signature is wrong is answered 401, unless --forward passes it 
 	return cmd
 }
 
-// check finds flags that make no sense and resolves secrets.
+// check refuses flags that contradict each other and resolves secrets.
 func (f *listenFlags) check(a *app) error {
 	if f.status != 0 && (f.status < 200 || f.status > 599) {
 		return usagef("--status is an HTTP status from 200 to 599, not %d", f.status)
@@ -86,8 +86,8 @@ func (f *listenFlags) check(a *app) error {
 			f.secrets = []string{secret}
 		}
 	}
-	for i, given := range f.secrets {
-		secret, err := a.secret(given)
+	for i, argument := range f.secrets {
+		secret, err := a.secret(argument)
 		if err != nil {
 			return err
 		}
@@ -102,24 +102,24 @@ func (f *listenFlags) check(a *app) error {
 	return nil
 }
 
-// tally counts what a listen has seen.
-type tally struct {
-	all, verified, wrong atomic.Int64
-	enough               context.Context // done when it may end
-	stop                 context.CancelFunc
+// deliveryCounts counts the deliveries of one run.
+type deliveryCounts struct {
+	received, verified, invalid atomic.Int64
+	done                        context.Context // done when it may end
+	stop                        context.CancelFunc
 }
 
 func (a *app) listen(ctx context.Context, f listenFlags) error {
 	if err := f.check(a); err != nil {
 		return err
 	}
-	rc := &receiver.Receiver{Secrets: f.secrets, Now: a.now, Answer: f.answer}
+	handler := &receiver.Receiver{Secrets: f.secrets, Now: a.now, Answer: f.answer}
 	if f.forward != "" {
 		forward, err := receiver.NewForwarder(f.forward)
 		if err != nil {
 			return usagef("--forward %q is %w", f.forward, err)
 		}
-		rc.Forward = forward
+		handler.Forward = forward
 	}
 	server, err := receiver.Open(f.port)
 	if err != nil {
@@ -132,18 +132,18 @@ func (a *app) listen(ctx context.Context, f listenFlags) error {
 			return err
 		}
 		defer remove()
-		rc.Secrets = []string{secret}
+		handler.Secrets = []string{secret}
 	}
-	seen := &tally{}
-	seen.enough, seen.stop = context.WithCancel(ctx)
-	defer seen.stop()
-	rc.Seen = func(d receiver.Delivery) { a.listenSeen(d, f, seen) }
-	server.Serve(rc)
+	counts := &deliveryCounts{}
+	counts.done, counts.stop = context.WithCancel(ctx)
+	defer counts.stop()
+	handler.OnDelivery = func(d receiver.Delivery) { a.countAndPrint(d, f, counts) }
+	server.Serve(handler)
 	a.note("listening on %s; end with Ctrl-C", server.URL)
-	if len(rc.Secrets) == 0 {
+	if len(handler.Secrets) == 0 {
 		a.note("signatures stay unchecked: set HUB_WEBHOOK_SECRET or give --tenant")
 	}
-	return a.listenUntil(f, server, seen)
+	return a.listenUntil(f, server, counts)
 }
 
 func closeWithin(server *receiver.Server, wait time.Duration) {
@@ -152,8 +152,8 @@ func closeWithin(server *receiver.Server, wait time.Duration) {
 	server.Close(ctx)
 }
 
-// listenUntil waits for the end and turns what was seen into an outcome.
-func (a *app) listenUntil(f listenFlags, server *receiver.Server, seen *tally) error {
+// listenUntil waits for the end and returns an error if a signature was invalid or deliveries are missing.
+func (a *app) listenUntil(f listenFlags, server *receiver.Server, counts *deliveryCounts) error {
 	var timeout <-chan time.Time
 	if f.timeout > 0 {
 		timer := time.NewTimer(f.timeout)
@@ -161,24 +161,24 @@ func (a *app) listenUntil(f listenFlags, server *receiver.Server, seen *tally) e
 		timeout = timer.C
 	}
 	select {
-	case <-seen.enough.Done(): // Ctrl-C included
+	case <-counts.done.Done(): // Ctrl-C included
 	case <-timeout:
 	case err := <-server.Ended():
 		return fmt.Errorf("listening: %w", err)
 	}
 	closeWithin(server, 5*time.Second) // what is being answered still counts
-	verified, wrong := seen.verified.Load(), seen.wrong.Load()
-	a.note("received %d: %d verified, %d wrong", seen.all.Load(), verified, wrong)
+	verified, invalid := counts.verified.Load(), counts.invalid.Load()
+	a.note("received %d: %d verified, %d wrong", counts.received.Load(), verified, invalid)
 	switch {
-	case wrong > 0:
-		return &failure{code: exitFailure, err: fmt.Errorf("%d of %d deliveries had a wrong signature", wrong, seen.all.Load())}
+	case invalid > 0:
+		return &failure{code: exitFailure, err: fmt.Errorf("%d of %d deliveries had a wrong signature", invalid, counts.received.Load())}
 	case verified < int64(f.count):
 		return &failure{code: exitFailure, err: fmt.Errorf("only %d of %d verified deliveries arrived", verified, f.count)}
 	}
 	return nil
 }
 
-// answer decides the status of a delivery; 0 is 200, or what --forward answers.
+// answer returns the status for a delivery; 0 is 200, or what --forward answers.
 func (f listenFlags) answer(d receiver.Delivery) int {
 	switch {
 	case d.Attempt <= f.failFirst:
@@ -189,9 +189,9 @@ func (f listenFlags) answer(d receiver.Delivery) int {
 	return f.status
 }
 
-// subscribe makes an endpoint that points here; remove ends it.
+// subscribe creates an endpoint with the receiver's address; remove deletes it.
 func (a *app) subscribe(ctx context.Context, f listenFlags, address string) (secret string, remove func(), err error) {
-	c, err := a.calls()
+	c, err := a.operatorClient()
 	if err != nil {
 		return "", nil, err
 	}
@@ -219,23 +219,23 @@ func (a *app) subscribe(ctx context.Context, f listenFlags, address string) (sec
 	}, nil
 }
 
-// listenSeen prints a delivery and counts it. It is called for one at a time.
-func (a *app) listenSeen(d receiver.Delivery, f listenFlags, seen *tally) {
-	a.deliverySeen(d, f.body)
-	seen.all.Add(1)
+// countAndPrint prints a delivery and counts it. It is not safe for concurrent use.
+func (a *app) countAndPrint(d receiver.Delivery, f listenFlags, counts *deliveryCounts) {
+	a.printReceived(d, f.body)
+	counts.received.Add(1)
 	switch {
 	case d.Checked() && !d.Verified():
-		seen.wrong.Add(1)
+		counts.invalid.Add(1)
 	case d.Verified() && (d.Status < 300 || d.Status == f.status):
-		seen.verified.Add(1)
+		counts.verified.Add(1)
 	}
-	if f.count > 0 && (seen.wrong.Load() > 0 || seen.verified.Load() >= int64(f.count)) {
-		seen.stop()
+	if f.count > 0 && (counts.invalid.Load() > 0 || counts.verified.Load() >= int64(f.count)) {
+		counts.stop()
 	}
 }
 
-// seenLine is a delivery as a line of JSON.
-type seenLine struct {
+// deliveryLine is a delivery as a line of JSON.
+type deliveryLine struct {
 	Time      string           `json:"time"`
 	EventID   string           `json:"event_id"`
 	EventType string           `json:"event_type"`
@@ -251,9 +251,9 @@ type seenLine struct {
 	Body      *json.RawMessage `json:"body,omitempty"`
 }
 
-func (a *app) deliverySeen(d receiver.Delivery, body bool) {
+func (a *app) printReceived(d receiver.Delivery, body bool) {
 	if a.json() {
-		line := seenLine{Time: d.At.UTC().Format(time.RFC3339Nano), EventID: d.EventID, EventType: d.EventType,
+		line := deliveryLine{Time: d.At.UTC().Format(time.RFC3339Nano), EventID: d.EventID, EventType: d.EventType,
 			Product: d.Product, Attempt: d.Attempt, Bytes: len(d.Body), Verified: d.Verified(),
 			SHA256: d.SHA256, Standard: d.Standard, Status: d.Status, Outcome: d.Outcome}
 		if d.Err != nil {
@@ -282,11 +282,11 @@ func (a *app) deliverySeen(d receiver.Delivery, body bool) {
 		a.warn("%s", terminal.Printable(d.Err.Error()))
 	}
 	if body {
-		a.bodySeen(d.Body)
+		a.printBody(d.Body)
 	}
 }
 
-// signatureText says whether the signatures hold, each by its header.
+// signatureText returns whether the signatures are valid, each by its header.
 func (a *app) signatureText(d receiver.Delivery) string {
 	if !d.Checked() {
 		return "signature unchecked"
@@ -298,8 +298,8 @@ func (a *app) signatureText(d receiver.Delivery) string {
 	return fmt.Sprintf("%s (X-Webhook-Signature %s, webhook-signature %s)", verdict, d.SHA256, d.Standard)
 }
 
-// bodySeen prints a body: JSON indented, anything else made visible.
-func (a *app) bodySeen(body []byte) {
+// printBody prints a body: JSON indented, anything else made visible.
+func (a *app) printBody(body []byte) {
 	if json.Valid(body) && a.printRaw(body) == nil {
 		return
 	}

@@ -78,7 +78,7 @@ func TestListenVerifies(t *testing.T) {
 			Status   int             `json:"status"`
 			Body     json.RawMessage `json:"body"`
 		}
-		require.Eventually(t, func() bool { return strings.Count(r.stdout.String(), "\n") == before+1 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Count(r.stdout.String(), "\n") == before+1 }, time.Minute, time.Millisecond)
 		lines := strings.Split(strings.TrimSpace(r.stdout.String()), "\n")
 		require.NoError(t, json.Unmarshal([]byte(lines[before]), &line))
 		require.Equal(t, listenEvent, line.EventID)

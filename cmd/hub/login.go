@@ -27,17 +27,17 @@ $XDG_CONFIG_HOME, readable by you alone, and renews itself.`,
   pass hub | hub login --email ana@example.com --password-stdin`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			to, err := a.connection()
+			target, err := a.resolveConnection()
 			if err != nil {
 				return err
 			}
-			to.tokens = nil
-			c, err := a.client(to, "")
+			target.tokens = nil
+			c, err := a.client(target, "")
 			if err != nil {
 				return err
 			}
-			if strings.HasPrefix(to.url, "http://") && !isLoopback(to.url) {
-				a.warn("%s is not encrypted: others can read the password on its way", to.url)
+			if strings.HasPrefix(target.url, "http://") && !isLoopback(target.url) {
+				a.warn("%s is not encrypted: others can read the password on its way", target.url)
 			}
 			if err := c.Probe(cmd.Context()); err != nil { // before a password is asked for, or sent
 				return err
@@ -51,12 +51,12 @@ $XDG_CONFIG_HOME, readable by you alone, and renews itself.`,
 			}
 			reply, err := c.Login(cmd.Context(), email, password)
 			if err != nil {
-				return loginRefused(err)
+				return loginError(err)
 			}
-			if err := a.saveLogin(to.url, loginOf(reply.Value, a.now())); err != nil {
+			if err := a.saveLogin(target.url, loginOf(reply.Value, a.now())); err != nil {
 				return err
 			}
-			a.note("logged in at %s as %s (%s)", to.url, terminal.Printable(reply.Value.Operator.Email), reply.Value.Operator.Role)
+			a.note("logged in at %s as %s (%s)", target.url, terminal.Printable(reply.Value.Operator.Email), reply.Value.Operator.Role)
 			if a.json() {
 				return a.printValue(reply.Value.Operator)
 			}
@@ -68,8 +68,8 @@ $XDG_CONFIG_HOME, readable by you alone, and renews itself.`,
 	return cmd
 }
 
-// loginRefused keeps the hint of other commands ("log in") away from login itself.
-func loginRefused(err error) error {
+// loginError replaces the hint of other commands ("log in") for login itself.
+func loginError(err error) error {
 	var problem *client.Problem
 	if errors.As(err, &problem) && exitCode(err) == exitAuth {
 		return &failure{code: exitAuth, err: err, hint: "check the e-mail address and the password"}
@@ -84,9 +84,9 @@ func (a *app) saveLogin(address string, session login) error {
 	})
 }
 
-func (a *app) askEmail(ctx context.Context, given string) (string, error) {
-	if given != "" {
-		return given, nil
+func (a *app) askEmail(ctx context.Context, email string) (string, error) {
+	if email != "" {
+		return email, nil
 	}
 	if !a.interactive() {
 		return "", usagef("--email is needed: there is no terminal to ask on")

@@ -12,31 +12,31 @@ func newLogout(a *app) *cobra.Command {
 		Short: "End the saved login",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			to, err := a.connection()
+			target, err := a.resolveConnection()
 			if err != nil {
 				return err
 			}
-			tokens, ok := to.tokens.(*savedTokens)
+			tokens, ok := target.tokens.(*savedTokens)
 			if !ok {
-				a.note("there is no saved login at %s", to.url)
+				a.note("there is no saved login at %s", target.url)
 				return nil
 			}
 			saved, err := a.loadCredentials()
 			if err != nil {
 				return err
 			}
-			c, err := a.client(connection{url: to.url, source: to.source, badURL: to.badURL, tokens: tokens}, "")
+			c, err := a.client(connection{url: target.url, source: target.source, invalidURLCode: target.invalidURLCode, tokens: tokens}, "")
 			if err != nil {
 				return err
 			}
-			failure := c.Logout(cmd.Context(), saved.Logins[to.url].RefreshToken)
-			if err := a.forgetLogin(to.url); err != nil {
+			failure := c.Logout(cmd.Context(), saved.Logins[target.url].RefreshToken)
+			if err := a.forgetLogin(target.url); err != nil {
 				return err
 			}
 			if failure != nil && exitCode(failure) != exitAuth {
 				return fmt.Errorf("the login is forgotten here, but telling the hub failed: %w", failure)
 			}
-			a.note("logged out at %s", to.url)
+			a.note("logged out at %s", target.url)
 			return nil
 		},
 	}

@@ -38,7 +38,7 @@ With --quiet only the ids of deliveries are printed.`,
 			if err != nil {
 				return err
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ With --quiet only the ids of deliveries are printed.`,
 			if err != nil {
 				return err
 			}
-			return a.foundShown(reply)
+			return a.printLookup(reply)
 		},
 	}
 }
@@ -56,7 +56,7 @@ var (
 	wholeCPF = regexp.MustCompile(`^(?i:cpf)?\s*[0-9]{3}\.[0-9]{3}\.[0-9]{3}-([0-9]{2})$`)
 )
 
-// personQuery returns what a text names: an e-mail address, the end of a CPF, or a phone number.
+// personQuery parses an e-mail address, the end of a CPF, or a phone number.
 func (a *app) personQuery(text string) (client.LookupQuery, error) {
 	text = strings.TrimSpace(text)
 	switch {
@@ -81,44 +81,44 @@ func isNumber(text string) bool {
 		})
 }
 
-// foundShown prints the result of a lookup.
-func (a *app) foundShown(reply client.Reply[client.Found]) error {
-	found := reply.Value
+// printLookup prints the result of a lookup.
+func (a *app) printLookup(reply client.Reply[client.LookupResult]) error {
+	result := reply.Value
 	if a.json() {
 		return a.printRaw(reply.Raw)
 	}
 	if a.quiet {
-		for _, d := range found.Deliveries {
+		for _, d := range result.Deliveries {
 			a.print("%s", terminal.Printable(d.ID))
 		}
 		return nil
 	}
 	kind := "phone"
-	if found.Email != "" {
+	if result.Email != "" {
 		kind = "email"
-	} else if found.CPF != "" {
+	} else if result.CPF != "" {
 		kind = "cpf"
 	}
-	a.print("%-5s  %s", kind, terminal.Printable(cmp.Or(found.Phone, found.Email, found.CPF)))
-	if len(found.Matches) == 0 && len(found.Deliveries) == 0 {
+	a.print("%-5s  %s", kind, terminal.Printable(cmp.Or(result.Phone, result.Email, result.CPF)))
+	if len(result.Matches) == 0 && len(result.Deliveries) == 0 {
 		a.note("nothing is known of it")
 		return nil
 	}
-	if len(found.Matches) > 0 {
+	if len(result.Matches) > 0 {
 		a.print("")
-		rows := make([][]string, 0, len(found.Matches))
-		for _, m := range found.Matches {
+		rows := make([][]string, 0, len(result.Matches))
+		for _, m := range result.Matches {
 			rows = append(rows, []string{m.Product, m.Kind, m.Name, m.ID, m.TenantID, orDash(m.URL)})
 		}
 		a.table([]column{{title: "product"}, {title: "kind"}, {title: "name"}, {title: "id"}, {title: "tenant"}, {title: "url"}}, rows)
 	}
-	if found.Truncated {
+	if result.Truncated {
 		a.note("there may be more people: 100 of a product are shown")
 	}
-	if len(found.Deliveries) > 0 {
+	if len(result.Deliveries) > 0 {
 		a.print("")
-		rows := make([][]string, 0, len(found.Deliveries))
-		for _, d := range found.Deliveries {
+		rows := make([][]string, 0, len(result.Deliveries))
+		for _, d := range result.Deliveries {
 			rows = append(rows, deliveryRow(d))
 		}
 		a.table(deliveryColumns(), rows)

@@ -22,11 +22,11 @@ func newMail(a *app) *cobra.Command {
   hub mail --to bia@example.com --limit 1 --text`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
-			shown := listing[client.SentMail]{
+			list := listing[client.SentMail]{
 				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.SentMail]], error) {
 					return c.Mail(ctx, to, page)
 				},
@@ -35,9 +35,9 @@ func newMail(a *app) *cobra.Command {
 				id:      func(m client.SentMail) string { return m.Subject },
 			}
 			if text {
-				shown.each = a.mailShown
+				list.each = a.printMail
 			}
-			return mailRefused(shown.show(cmd.Context(), a, p))
+			return mailError(list.show(cmd.Context(), a, p))
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "only mail to this address")
@@ -46,8 +46,8 @@ func newMail(a *app) *cobra.Command {
 	return cmd
 }
 
-// mailShown prints one letter.
-func (a *app) mailShown(m client.SentMail) {
+// printMail prints one email.
+func (a *app) printMail(m client.SentMail) {
 	a.fields("time", clock(m.CreatedAt), "to", m.To, "subject", m.Subject)
 	a.print("")
 	for line := range strings.Lines(m.Text) {
@@ -56,8 +56,8 @@ func (a *app) mailShown(m client.SentMail) {
 	a.print("")
 }
 
-// mailRefused says why a hub in production has no such list.
-func mailRefused(err error) error {
+// mailError adds to a 404 that only hubs in development keep sent mail.
+func mailError(err error) error {
 	var problem *client.Problem
 	if errors.As(err, &problem) && exitCode(err) == exitNotFound {
 		return &failure{code: exitNotFound, err: err, hint: "sent mail is kept in development only (HUB_ENV)"}

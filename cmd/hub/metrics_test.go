@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
+
+	"integrationhub/hub/hubtest"
 )
 
 // promQLExpressions returns the expressions of the dashboard and the alerts, by place.
@@ -74,6 +76,9 @@ func TestWatchedMetricsAreServed(t *testing.T) {
 	p.subscribe(working.URL, "--events", "good")
 	p.subscribe(failing.URL, "--events", "bad")
 	p.subscribe(gone.URL, "--events", "gone")
+	authority, c := hubtest.NewAuthority(t), newCLI(t)
+	chain, key := authority.Issue("hub", time.Now().Add(time.Hour))
+	p.subscribe(newMTLSReceiver(t, authority).url, "--events", "secured", "--client-certificate", c.writeFile("hub.pem", chain), "--client-key", c.writeFile("hub.key", key))
 	p.publish("good")
 	p.publish("gone")
 	p.publish("bad")

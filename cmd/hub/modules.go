@@ -9,8 +9,7 @@ import (
 	"integrationhub/scheduling"
 )
 
-// modules are the products that this hub can run, each by its New: the one place that
-// names them. HUB_PRODUCTS chooses among them.
+// modules returns the products that this hub can run. HUB_PRODUCTS selects among them.
 func modules() []module.Module {
 	return []module.Module{scheduling.New(), messaging.New(), clinic.New()}
 }

@@ -30,11 +30,11 @@ func openAPI(ctx context.Context, product string) ([]byte, error) {
 	if product == "" {
 		return server.OpenAPI(versionName())
 	}
-	var known []string
+	var names []string
 	for _, m := range modules() {
-		if known = append(known, m.Spec().Name); m.Spec().Name == product {
+		if names = append(names, m.Spec().Name); m.Spec().Name == product {
 			return server.ProductOpenAPI(ctx, m)
 		}
 	}
-	return nil, usagef("%q is no product of this hub; it has %s", product, strings.Join(known, ", "))
+	return nil, usagef("%q is no product of this hub; it has %s", product, strings.Join(names, ", "))
 }

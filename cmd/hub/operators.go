@@ -35,7 +35,7 @@ func newOperatorsCreate(a *app) *cobra.Command {
 			if in.Email = args[0]; in.Name == "" {
 				return usagef("--name is needed: how people know the operator")
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -46,14 +46,14 @@ func newOperatorsCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.operatorShown(reply)
+			return a.printOperator(reply)
 		},
 	}
 	operatorFlags(cmd, &in, &passwordStdin)
 	return cmd
 }
 
-// operatorFlags adds the flags that say what an operator is.
+// operatorFlags adds the flags of an operator's settings.
 func operatorFlags(cmd *cobra.Command, in *client.OperatorInput, passwordStdin *bool) {
 	cmd.Flags().StringVar(&in.Name, "name", "", "name for people")
 	cmd.Flags().StringVar(&in.Role, "role", "support", "admin, or support: reads, retries and replays")
@@ -68,10 +68,10 @@ func operatorStatus(o client.Operator) string {
 	return "active"
 }
 
-// operatorShown prints an operator.
-func (a *app) operatorShown(reply client.Reply[client.Operator]) error {
+// printOperator prints an operator.
+func (a *app) printOperator(reply client.Reply[client.Operator]) error {
 	o := reply.Value
-	return a.created(reply.Raw, o.ID, "id", o.ID, "email", o.Email, "name", o.Name, "role", o.Role, "status", operatorStatus(o))
+	return a.printCreated(reply.Raw, o.ID, "id", o.ID, "email", o.Email, "name", o.Name, "role", o.Role, "status", operatorStatus(o))
 }
 
 func newOperatorsList(a *app) *cobra.Command {
@@ -81,7 +81,7 @@ func newOperatorsList(a *app) *cobra.Command {
 		Short: "List operators",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -100,7 +100,7 @@ func newOperatorsList(a *app) *cobra.Command {
 }
 
 func newOperatorsUpdate(a *app) *cobra.Command {
-	var given client.OperatorInput
+	var changes client.OperatorInput
 	var passwordStdin bool
 	cmd := &cobra.Command{
 		Use:     "update EMAIL",
@@ -114,13 +114,13 @@ func newOperatorsUpdate(a *app) *cobra.Command {
 			}
 			return a.changeOperator(cmd.Context(), args[0], func(in *client.OperatorInput) (err error) {
 				if flags.Changed("email") {
-					in.Email = given.Email
+					in.Email = changes.Email
 				}
 				if flags.Changed("name") {
-					in.Name = given.Name
+					in.Name = changes.Name
 				}
 				if flags.Changed("role") {
-					in.Role = given.Role
+					in.Role = changes.Role
 				}
 				if passwordStdin {
 					in.Password, err = a.askPassword(cmd.Context(), true)
@@ -129,30 +129,30 @@ func newOperatorsUpdate(a *app) *cobra.Command {
 			})
 		},
 	}
-	operatorFlags(cmd, &given, &passwordStdin)
-	cmd.Flags().StringVar(&given.Email, "email", "", "the operator's e-mail address")
+	operatorFlags(cmd, &changes, &passwordStdin)
+	cmd.Flags().StringVar(&changes.Email, "email", "", "the operator's e-mail address")
 	return cmd
 }
 
-// changeOperator changes what change sets, and prints the operator.
-func (a *app) changeOperator(ctx context.Context, which string, change func(*client.OperatorInput) error) error {
-	c, err := a.calls()
+// changeOperator applies change to an operator and prints it.
+func (a *app) changeOperator(ctx context.Context, argument string, change func(*client.OperatorInput) error) error {
+	c, err := a.operatorClient()
 	if err != nil {
 		return err
 	}
-	now, err := findOperator(ctx, c, which)
+	current, err := findOperator(ctx, c, argument)
 	if err != nil {
 		return err
 	}
-	in := client.OperatorInput{Email: now.Email, Name: now.Name, Role: now.Role}
+	in := client.OperatorInput{Email: current.Email, Name: current.Name, Role: current.Role}
 	if err := change(&in); err != nil {
 		return err
 	}
-	reply, err := c.UpdateOperator(ctx, now.ID, in)
+	reply, err := c.UpdateOperator(ctx, current.ID, in)
 	if err != nil {
 		return err
 	}
-	return a.operatorShown(reply)
+	return a.printOperator(reply)
 }
 
 func newOperatorsSwitch(a *app, name, short string, disabled bool) *cobra.Command {
@@ -161,8 +161,8 @@ func newOperatorsSwitch(a *app, name, short string, disabled bool) *cobra.Comman
 		Short: short,
 		Args:  atLeastOne("operator's e-mail address or ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachID(args, func(which string) error {
-				return a.changeOperator(cmd.Context(), which, func(in *client.OperatorInput) error {
+			return a.eachID(args, func(argument string) error {
+				return a.changeOperator(cmd.Context(), argument, func(in *client.OperatorInput) error {
 					in.Disabled = &disabled
 					return nil
 				})
@@ -177,12 +177,12 @@ func newOperatorsDelete(a *app) *cobra.Command {
 		Short: "Delete operators; the audit log keeps what they did",
 		Args:  atLeastOne("operator's e-mail address or ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(which string) error {
-				operator, err := findOperator(cmd.Context(), c, which)
+			return a.eachID(args, func(argument string) error {
+				operator, err := findOperator(cmd.Context(), c, argument)
 				if err != nil {
 					return err
 				}
@@ -197,8 +197,8 @@ func newOperatorsDelete(a *app) *cobra.Command {
 }
 
 // findOperator returns the operator with an id or an e-mail address, letter case aside.
-func findOperator(ctx context.Context, c *client.Client, which string) (client.Operator, error) {
-	_, err := uuid.Parse(which)
+func findOperator(ctx context.Context, c *client.Client, argument string) (client.Operator, error) {
+	_, err := uuid.Parse(argument)
 	isID := err == nil
 	for cursor := ""; ; {
 		page, err := c.Operators(ctx, client.PageQuery{Limit: pageMax, Cursor: cursor})
@@ -206,12 +206,12 @@ func findOperator(ctx context.Context, c *client.Client, which string) (client.O
 			return client.Operator{}, err
 		}
 		for _, operator := range page.Value.Items {
-			if isID && operator.ID == strings.ToLower(which) || !isID && strings.EqualFold(operator.Email, which) {
+			if isID && operator.ID == strings.ToLower(argument) || !isID && strings.EqualFold(operator.Email, argument) {
 				return operator, nil
 			}
 		}
 		if page.Value.NextCursor == nil {
-			return client.Operator{}, &failure{code: exitNotFound, err: fmt.Errorf("there is no operator %s", which), hint: "see: hub operators list"}
+			return client.Operator{}, &failure{code: exitNotFound, err: fmt.Errorf("there is no operator %s", argument), hint: "see: hub operators list"}
 		}
 		cursor = *page.Value.NextCursor
 	}

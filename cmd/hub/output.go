@@ -34,7 +34,7 @@ func (a *app) checkOutput(asJSON bool) error {
 
 func (a *app) json() bool { return a.output == outputJSON }
 
-// printRaw prints an answer of the API, indented but otherwise as it came.
+// printRaw prints a response of the API, indented.
 func (a *app) printRaw(raw json.RawMessage) error {
 	var out bytes.Buffer
 	if err := json.Indent(&out, raw, "", "  "); err != nil {
@@ -62,7 +62,7 @@ func visibleJSON(text string) string {
 	return out.String()
 }
 
-// printValue prints a value of ours as JSON.
+// printValue prints a value as JSON.
 func (a *app) printValue(value any) error {
 	raw, err := marshal(value)
 	if err != nil {
@@ -104,7 +104,7 @@ type column struct {
 	minor bool                // left out of a terminal too narrow for every column
 }
 
-// narrowest is the fewest characters a shortened column keeps.
+// narrowest is the minimum width of a shortened column, in characters.
 const narrowest = 8
 
 // table prints rows under titles, aligned; on a terminal it fits them to its width.
@@ -205,7 +205,7 @@ func shorten(text string, width int) string {
 
 func runeCount(text string) int { return len([]rune(text)) }
 
-// fields prints names and values under each other; empty values are left out.
+// fields prints names and values, a line each; empty values are left out.
 func (a *app) fields(pairs ...string) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
@@ -245,7 +245,7 @@ func (a *app) paintFor(file *os.File, c colour, text string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, text)
 }
 
-// statusColour paints the status of a delivery or a replay.
+// statusColour returns the colour of a status.
 func statusColour(status string) colour {
 	switch status {
 	case "delivered", "done", "active":
@@ -258,7 +258,7 @@ func statusColour(status string) colour {
 	return plain
 }
 
-// codeColour paints an HTTP status.
+// codeColour returns the colour of an HTTP status.
 func codeColour(code string) colour {
 	switch {
 	case strings.HasPrefix(code, "2"):
@@ -269,7 +269,7 @@ func codeColour(code string) colour {
 	return red
 }
 
-// clock writes a time for people: UTC, to the second; "-" for none.
+// clock formats a time in UTC, to the second; "-" for the zero time.
 func clock(at time.Time) string {
 	if at.IsZero() {
 		return "-"
@@ -284,7 +284,7 @@ func clockOf(at *time.Time) string {
 	return clock(*at)
 }
 
-// millis writes milliseconds for people.
+// millis formats milliseconds.
 func millis(ms float64) string {
 	switch {
 	case ms >= 10_000:
@@ -295,7 +295,7 @@ func millis(ms float64) string {
 	return fmt.Sprintf("%.1f ms", ms)
 }
 
-// orDash stands "-" in for nothing.
+// orDash returns "-" for "".
 func orDash(text string) string {
 	if text == "" {
 		return "-"
@@ -303,7 +303,7 @@ func orDash(text string) string {
 	return text
 }
 
-// codeText writes an HTTP status; 0 means there was no answer.
+// codeText formats an HTTP status; "-" for 0, no response.
 func codeText(code int) string {
 	if code == 0 {
 		return "-"

@@ -24,7 +24,7 @@ code.`
 // phoneCommand makes a command that calls the simulated network.
 func (a *app) phoneCommand(use, short, example string, args []string, work func(cmd *cobra.Command, c *client.Client, args []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Example: "  " + example, Args: exactly(args...), RunE: func(cmd *cobra.Command, args []string) error {
-		c, err := a.calls()
+		c, err := a.operatorClient()
 		if err != nil {
 			return err
 		}
@@ -69,12 +69,12 @@ func newPhoneScan(a *app) *cobra.Command {
 	return a.phoneCommand("scan NUMBER CODE", "Scan the text of a connection's QR code", `hub phone scan 5511900000001 'sandbox:pair?c=1&n=…'`, []string{"NUMBER", "CODE"},
 		func(cmd *cobra.Command, c *client.Client, args []string) error {
 			reply, err := c.ScanCode(cmd.Context(), args[0], args[1])
-			return a.pairingShown(reply, err)
+			return a.printPairing(reply, err)
 		})
 }
 
-// pairingShown prints the state of a connection.
-func (a *app) pairingShown(reply client.Reply[client.Pairing], err error) error {
+// printPairing prints the state of a connection.
+func (a *app) printPairing(reply client.Reply[client.Pairing], err error) error {
 	if err != nil {
 		return err
 	}
@@ -144,6 +144,6 @@ func newPhoneAct(a *app, action, short string) *cobra.Command {
 				return usagef("CONNECTION is the id of a connection, such as 2")
 			}
 			reply, err := c.ActOnConnection(cmd.Context(), id, action)
-			return a.pairingShown(reply, err)
+			return a.printPairing(reply, err)
 		})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The example of docs/events.md does, pasted, what the page says.
+// The example of docs/priorities.md does, pasted, what the page says.
 func TestPrioritiesExample(t *testing.T) {
 	t.Parallel()
 	_, c := ownHub(t)
@@ -19,7 +19,7 @@ func TestPrioritiesExample(t *testing.T) {
 	c = c.withEnv("HUB_KEY", c.run("keys", "create", "--tenant", "Acme", "--rate", "0", "-q").requireOK())
 	require.NoError(t, os.Mkdir(filepath.Join(c.dir, "bin"), 0o755))
 	require.NoError(t, os.Symlink(binary, filepath.Join(c.dir, "bin", "hub")))
-	_, section, found := strings.Cut(read(t, "docs/events.md"), "## Priorities")
+	_, section, found := strings.Cut(read(t, "docs/priorities.md"), "## Priorities")
 	require.True(t, found)
 	to := newReceiver(t, 200, "")
 	example := strings.ReplaceAll(codeBlock.FindStringSubmatch(section)[1], "http://127.0.0.1:9000", to.URL)

@@ -35,7 +35,7 @@ func newProductsCreate(a *app) *cobra.Command {
 			if in.Prefix == "" {
 				return usagef("--prefix is needed: it begins the keys of the product's tenants, as in crm_live_…")
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func newProductsCreate(a *app) *cobra.Command {
 				return err
 			}
 			p := reply.Value
-			return a.created(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title)
+			return a.printCreated(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title)
 		},
 	}
 	cmd.Flags().StringVar(&in.Prefix, "prefix", "", "begin of the keys of the product's tenants")
@@ -62,7 +62,7 @@ func validationFlag(cmd *cobra.Command, validation *string) {
 }
 
 func newProductsUpdate(a *app) *cobra.Command {
-	var to client.ProductUpdate
+	var update client.ProductUpdate
 	cmd := &cobra.Command{
 		Use:     "update NAME",
 		Short:   "Change an external product; what is not given stays",
@@ -72,25 +72,25 @@ func newProductsUpdate(a *app) *cobra.Command {
 			if !cmd.Flags().Changed("title") && !cmd.Flags().Changed("validation") {
 				return usagef("nothing to change: give --title or --validation")
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("title") {
-				if to.Title, err = titleOf(cmd.Context(), c, args[0]); err != nil {
+				if update.Title, err = titleOf(cmd.Context(), c, args[0]); err != nil {
 					return err
 				}
 			}
-			reply, err := c.UpdateProduct(cmd.Context(), args[0], to)
+			reply, err := c.UpdateProduct(cmd.Context(), args[0], update)
 			if err != nil {
 				return err
 			}
 			p := reply.Value
-			return a.created(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title, "validation", p.Validation)
+			return a.printCreated(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title, "validation", p.Validation)
 		},
 	}
-	cmd.Flags().StringVar(&to.Title, "title", "", "name for people")
-	validationFlag(cmd, &to.Validation)
+	cmd.Flags().StringVar(&update.Title, "title", "", "name for people")
+	validationFlag(cmd, &update.Validation)
 	return cmd
 }
 
@@ -113,13 +113,13 @@ func titleOf(ctx context.Context, c *client.Client, name string) (string, error)
 	}
 }
 
-// isReservedName reports whether no external product may have a name.
+// isReservedName reports whether a name is the hub's or a hosted product's.
 func isReservedName(name string) bool {
-	return name == "hub" || slices.ContainsFunc(modules(), func(m module.Module) bool { return m.Spec().Name == name })
+	return name == hub.ProductHub || slices.ContainsFunc(modules(), func(m module.Module) bool { return m.Spec().Name == name })
 }
 
-// existingProduct returns the external product that was to be made and exists already, so
-// that making it again changes nothing and is no failure. Else the error is refused.
+// existingProduct returns the external product with the settings of in, after a conflict:
+// creating it again changes nothing. If there is none it returns the error refused.
 func (a *app) existingProduct(ctx context.Context, c *client.Client, in client.ProductInput, refused error) (reply client.Reply[client.Product], err error) {
 	var problem *client.Problem
 	if !errors.As(refused, &problem) || problem.Status != http.StatusConflict {
@@ -151,7 +151,7 @@ func newProductsList(a *app) *cobra.Command {
 		Short: "List products",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -220,7 +220,7 @@ of other products are connected to it. Its name and key prefix are free again.`,
 		Example: `  hub products delete crm`,
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -230,7 +230,7 @@ of other products are connected to it. Its name and key prefix are free again.`,
 			}
 			p := reply.Value
 			a.note("deleted %s", terminal.Printable(p.Name))
-			return a.created(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title)
+			return a.printCreated(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title)
 		},
 	}
 }

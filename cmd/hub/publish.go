@@ -41,7 +41,7 @@ wanted, correlation_id, ordering_key and id. Up to 500 lines go in one call, all
 				return &failure{code: exitAuth, err: errors.New("publishing needs a tenant's key"),
 					hint: "export HUB_KEY=$(hub keys create --tenant TENANT -q)"}
 			}
-			c, err := a.callsWithKey(key)
+			c, err := a.keyClient(key)
 			if err != nil {
 				return err
 			}
@@ -79,11 +79,11 @@ func (a *app) publishOne(ctx context.Context, c *client.Client, f publishFlags) 
 	if err != nil {
 		return err
 	}
-	return a.published(reply)
+	return a.printPublication(reply)
 }
 
-// published prints the id of an accepted event.
-func (a *app) published(reply client.Reply[client.Accepted]) error {
+// printPublication prints the id of an accepted event.
+func (a *app) printPublication(reply client.Reply[client.PublishResult]) error {
 	if a.json() {
 		return a.printRaw(reply.Raw)
 	}
@@ -97,7 +97,7 @@ func (a *app) published(reply client.Reply[client.Accepted]) error {
 	return nil
 }
 
-// countText writes a number and what is counted.
+// countText returns a number and a noun in singular or plural.
 func countText(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -105,19 +105,19 @@ func countText(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// dataMax is the most that is read of --data, in bytes: more than the hub takes.
+// dataMax bounds what is read of --data, in bytes. The hub accepts less.
 const dataMax = 2 << 20
 
-// readData resolves --data and checks that it is JSON.
+// readData returns the JSON of --data, which may be @file or -.
 func (a *app) readData(value string) (json.RawMessage, error) {
 	raw := []byte(value)
 	if value == "-" || strings.HasPrefix(value, "@") {
-		from, done, err := a.source(strings.TrimPrefix(value, "@"))
+		reader, closeInput, err := a.source(strings.TrimPrefix(value, "@"))
 		if err != nil {
 			return nil, err
 		}
-		defer done()
-		if raw, err = io.ReadAll(io.LimitReader(from, dataMax+1)); err != nil {
+		defer closeInput()
+		if raw, err = io.ReadAll(io.LimitReader(reader, dataMax+1)); err != nil {
 			return nil, fmt.Errorf("reading --data: %w", err)
 		}
 		if len(raw) > dataMax {
@@ -131,7 +131,7 @@ func (a *app) readData(value string) (json.RawMessage, error) {
 }
 
 // source opens a file, or stdin for "-".
-func (a *app) source(name string) (from io.Reader, done func(), err error) {
+func (a *app) source(name string) (reader io.Reader, closeInput func(), err error) {
 	if name == "-" {
 		return a.in, func() {}, nil
 	}
@@ -142,7 +142,7 @@ func (a *app) source(name string) (from io.Reader, done func(), err error) {
 	return file, func() { _ = file.Close() }, nil
 }
 
-// checkJSON says what is wrong with JSON and where.
+// checkJSON returns a syntax error with its offset.
 func checkJSON(raw []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(raw, &value)

@@ -9,7 +9,7 @@ import (
 	"integrationhub/cmd/hub/internal/client"
 )
 
-// receiverFlags are the flags for what a receiver asks for.
+// receiverFlags holds the flags for headers and the client certificate.
 type receiverFlags struct {
 	headers          []string
 	certificate, key string
@@ -25,7 +25,7 @@ func (f *receiverFlags) addTo(cmd *cobra.Command, removing string) {
 	flags.StringVar(&f.key, "client-key", "", "file with the certificate's private key, PEM, not encrypted, or -")
 }
 
-// read returns what the flags of a command say.
+// read returns the settings of the flags that were set.
 func (f *receiverFlags) read(a *app, cmd *cobra.Command) (settings client.ReceiverSettings, err error) {
 	if cmd.Flags().Changed("header") {
 		headers := make(map[string]string, len(f.headers))
@@ -60,17 +60,17 @@ func (f *receiverFlags) read(a *app, cmd *cobra.Command) (settings client.Receiv
 	return settings, err
 }
 
-// pemMax is the most that is read of a PEM file, in bytes: more than the hub takes.
+// pemMax bounds what is read of a PEM file, in bytes. The hub accepts less.
 const pemMax = 128 << 10
 
 // pem reads a PEM file, or - for the standard input.
 func (a *app) pem(name string) (string, error) {
-	from, done, err := a.source(name)
+	reader, closeInput, err := a.source(name)
 	if err != nil {
 		return "", err
 	}
-	defer done()
-	text, err := io.ReadAll(io.LimitReader(from, pemMax))
+	defer closeInput()
+	text, err := io.ReadAll(io.LimitReader(reader, pemMax))
 	if err != nil {
 		return "", configf("reading %s: %w", name, err)
 	}

@@ -1,20 +1,15 @@
 package main_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,42 +20,6 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// authority issues certificates.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  string
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return &authority{t, cert, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
-}
-
-// issue returns a certificate for a name and 127.0.0.1, and its key.
-func (a *authority) issue(name string, ends time.Time) (certificate, key string) {
-	a.t.Helper()
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(a.t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotAfter: ends, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &own.PublicKey, a.key)
-	require.NoError(a.t, err)
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(own)
-	require.NoError(a.t, err)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
-}
-
 // mtlsReceiver is a receiver that records whose certificates it was shown, by path.
 type mtlsReceiver struct {
 	url  string
@@ -69,7 +28,7 @@ type mtlsReceiver struct {
 	from map[string]string   // address of the last connection, by path
 }
 
-func newMTLSReceiver(t *testing.T, a *authority) *mtlsReceiver {
+func newMTLSReceiver(t *testing.T, a *hubtest.Authority) *mtlsReceiver {
 	t.Helper()
 	r := &mtlsReceiver{seen: make(map[string][]string), from: make(map[string]string)}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
@@ -83,11 +42,11 @@ func newMTLSReceiver(t *testing.T, a *authority) *mtlsReceiver {
 		r.seen[req.URL.Path] = append(r.seen[req.URL.Path], name)
 		r.from[req.URL.Path] = req.RemoteAddr
 	}))
-	certificate, key := a.issue("receiver", time.Now().Add(time.Hour))
+	certificate, key := a.Issue("receiver", time.Now().Add(time.Hour))
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	require.NoError(t, err)
 	clients := x509.NewCertPool()
-	clients.AddCert(a.cert)
+	clients.AddCert(a.Certificate)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients, MinVersion: tls.VersionTLS12}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
@@ -112,36 +71,32 @@ func (r *mtlsReceiver) waitFor(t *testing.T, path string, n int) (names []string
 // and another one from the next attempt on. Its key is shown nowhere.
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()
-	a, c := newAuthority(t), newCLI(t)
+	a, c := hubtest.NewAuthority(t), newCLI(t)
 	receiver := newMTLSReceiver(t, a)
 	env := serverEnv(c.dir, databaseURL(t), hubtest.RedisURL(t))
-	env["SSL_CERT_FILE"] = c.writeFile("authority.pem", a.pem)
+	env["SSL_CERT_FILE"] = c.writeFile("authority.pem", a.PEM)
 	s := c.serve(env)
 	c = c.withEnv("HUB_DATA_DIR", s.dataDir)
-	ok := func(args ...string) string {
-		t.Helper()
-		got := c.run(args...)
-		require.Zero(t, got.code, got.stderr)
-		return got.stdout
-	}
 	write := func(name string, ends time.Duration) (certificate, key string) {
-		chain, plain := a.issue(name, time.Now().Add(ends))
+		chain, plain := a.Issue(name, time.Now().Add(ends))
 		return c.writeFile(name+".pem", chain), c.writeFile(name+".key", plain)
 	}
-	firstCert, firstKey := write("first", time.Hour)
+	firstEnd := time.Now().Add(time.Hour).Truncate(time.Second)
+	firstChain, firstPlain := a.Issue("first", firstEnd)
+	firstCert, firstKey := c.writeFile("first.pem", firstChain), c.writeFile("first.key", firstPlain)
 	secondCert, secondKey := write("second", 2*time.Hour)
-	ok("products", "create", "crm", "--prefix", "crm")
-	ok("tenants", "create", "Acme", "--product", "crm")
+	c.ok("products", "create", "crm", "--prefix", "crm")
+	c.ok("tenants", "create", "Acme", "--product", "crm")
 	create := func(path string, args ...string) (id string) {
-		ok(append([]string{"endpoints", "create", receiver.url + path, "--tenant", "Acme"}, args...)...)
-		return strings.Fields(ok("endpoints", "list", "-q"))[0]
+		c.ok(append([]string{"endpoints", "create", receiver.url + path, "--tenant", "Acme"}, args...)...)
+		return strings.Fields(c.ok("endpoints", "list", "-q"))[0]
 	}
 	mine := create("/mine", "--client-certificate", firstCert, "--client-key", firstKey)
 	other := create("/other")
 	twin := create("/twin", "--client-certificate", firstCert, "--client-key", firstKey)
 	for n := range 2 {
 		for id, path := range map[string]string{mine: "/mine", other: "/other", twin: "/twin"} {
-			ok("endpoints", "ping", id)
+			c.ok("endpoints", "ping", id)
 			receiver.waitFor(t, path, n+1)
 		}
 	}
@@ -152,12 +107,15 @@ func TestClientCertificate(t *testing.T) {
 	require.NotEqual(t, receiver.from["/mine"], receiver.from["/other"])
 	require.NotEqual(t, receiver.from["/mine"], receiver.from["/twin"])
 	receiver.mu.Unlock()
+	create("/later", "--client-certificate", secondCert, "--client-key", secondKey)
+	_, metrics := s.call(t, "GET", "/metrics", "")
+	require.Contains(t, metrics, fmt.Sprintf("\nhub_client_certificate_expiry_timestamp_seconds{product=\"crm\"} %s\n", strconv.FormatFloat(float64(firstEnd.Unix()), 'g', -1, 64)))
 
-	require.Contains(t, ok("endpoints", "update", mine, "--client-certificate", secondCert, "--client-key", secondKey), "CN=second, until ")
-	ok("endpoints", "ping", mine)
+	require.Contains(t, c.ok("endpoints", "update", mine, "--client-certificate", secondCert, "--client-key", secondKey), "CN=second, until ")
+	c.ok("endpoints", "ping", mine)
 	require.Equal(t, "second", receiver.waitFor(t, "/mine", 3)[2])
-	require.NotContains(t, ok("endpoints", "update", mine, "--client-certificate", ""), "CN=")
-	ok("endpoints", "ping", mine)
+	require.NotContains(t, c.ok("endpoints", "update", mine, "--client-certificate", ""), "CN=")
+	c.ok("endpoints", "ping", mine)
 	require.Empty(t, receiver.waitFor(t, "/mine", 4)[3])
 
 	expiredCert, expiredKey := write("expired", -time.Hour)
@@ -177,8 +135,8 @@ func TestClientCertificate(t *testing.T) {
 		require.Contains(t, got.stderr, wrong.says)
 	}
 	require.Contains(t, c.run("endpoints", "update", twin, "--endpoint-url", "http://127.0.0.1:9/plain").stderr, "must be an https address")
-	require.Contains(t, ok("endpoints", "show", twin), "CN=first")
-	for _, text := range []string{ok("endpoints", "list", "-o", "json"), ok("endpoints", "show", twin, "-o", "json"), ok("audit", "-o", "json"), s.Output()} {
+	require.Contains(t, c.ok("endpoints", "show", twin), "CN=first")
+	for _, text := range []string{c.ok("endpoints", "list", "-o", "json"), c.ok("endpoints", "show", twin, "-o", "json"), c.ok("audit", "-o", "json"), s.Output()} {
 		require.NotContains(t, text, "PRIVATE KEY")
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func newEndpointsRecover(a *app) *cobra.Command {
-	var span span
+	var period timeRange
 	var types []string
 	var options replayOptions
 	cmd := &cobra.Command{
@@ -20,7 +20,7 @@ once. The hub counts first and asks; then a job runs in the hub (see: hub replay
   hub endpoints recover 0198… --since 2026-01-02 --events 'contact.*' --yes`,
 		Args: exactly("the endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			since, until, err := span.times(a.now())
+			since, until, err := period.times(a.now())
 			if err != nil {
 				return err
 			}
@@ -31,7 +31,7 @@ once. The hub counts first and asks; then a job runs in the hub (see: hub replay
 			if !until.IsZero() {
 				recovery.Until = &until
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ once. The hub counts first and asks; then a job runs in the hub (see: hub replay
 			})
 		},
 	}
-	span.addTo(cmd)
+	period.addTo(cmd)
 	cmd.Flags().StringSliceVar(&types, "events", nil, "only these event types: contact.*, contact.created; repeatable")
 	options.addOptionsTo(cmd)
 	return cmd

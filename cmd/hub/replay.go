@@ -11,7 +11,7 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// replayPoll is how often a running replay is looked at.
+// replayPoll is the interval between reads of a running replay.
 const replayPoll = 500 * time.Millisecond
 
 // replayFlags are the flags of `hub replay`.
@@ -48,7 +48,7 @@ func newReplayList(a *app) *cobra.Command {
 		Short: "List replays and recoveries, newest first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func newReplayShow(a *app) *cobra.Command {
 		Short: "Show a replay and its progress",
 		Args:  exactly("the replay's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func newReplayShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.replayShown(reply)
+			return a.printReplay(reply)
 		},
 	}
 }
@@ -92,7 +92,7 @@ func newReplayCancel(a *app) *cobra.Command {
 		Short: "Stop a replay; what it has not attempted yet is parked",
 		Args:  exactly("the replay's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -100,20 +100,20 @@ func newReplayCancel(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.replayShown(reply)
+			return a.printReplay(reply)
 		},
 	}
 }
 
-// replayShown prints a replay with its counts.
-func (a *app) replayShown(reply client.Reply[client.Replay]) error {
+// printReplay prints a replay with its counts.
+func (a *app) printReplay(reply client.Reply[client.Replay]) error {
 	r := reply.Value
-	return a.created(reply.Raw, r.ID, "id", r.ID, "status", r.Status, "total", fmt.Sprint(r.Total), "done", fmt.Sprint(r.Done),
+	return a.printCreated(reply.Raw, r.ID, "id", r.ID, "status", r.Status, "total", fmt.Sprint(r.Total), "done", fmt.Sprint(r.Done),
 		"delivered", fmt.Sprint(r.Delivered), "parked", fmt.Sprint(r.Parked), "failed", fmt.Sprint(r.Failed))
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags) error {
-	c, err := a.calls()
+	c, err := a.operatorClient()
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ type replayJob struct {
 	start    func() (client.Reply[client.Replay], error)
 }
 
-// startJob counts, asks, starts and watches a job, as far as its options say.
+// startJob counts, confirms, starts and watches a job, as its options say.
 func (a *app) startJob(ctx context.Context, c *client.Client, job replayJob) error {
 	if !job.dryRun && !job.yes && !a.interactive() {
 		return usagef("--yes is needed: there is no terminal to ask on (--dry-run counts)")
@@ -160,7 +160,7 @@ func (a *app) startJob(ctx context.Context, c *client.Client, job replayJob) err
 			return err
 		}
 		if job.dryRun {
-			return a.counted(count)
+			return a.printCount(count)
 		}
 		if count.Value.Count == 0 {
 			a.note("nothing matches")
@@ -175,12 +175,12 @@ func (a *app) startJob(ctx context.Context, c *client.Client, job replayJob) err
 		return err
 	}
 	if job.detach {
-		return a.replayStarted(reply)
+		return a.printStarted(reply)
 	}
 	return a.watchReplay(ctx, c, reply)
 }
 
-func (a *app) counted(reply client.Reply[client.ReplayCount]) error {
+func (a *app) printCount(reply client.Reply[client.ReplayCount]) error {
 	if a.json() {
 		return a.printRaw(reply.Raw)
 	}
@@ -188,20 +188,20 @@ func (a *app) counted(reply client.Reply[client.ReplayCount]) error {
 	return nil
 }
 
-func (a *app) replayStarted(reply client.Reply[client.Replay]) error {
+func (a *app) printStarted(reply client.Reply[client.Replay]) error {
 	r := reply.Value
-	return a.created(reply.Raw, r.ID, "id", r.ID, "status", r.Status, "total", fmt.Sprint(r.Total))
+	return a.printCreated(reply.Raw, r.ID, "id", r.ID, "status", r.Status, "total", fmt.Sprint(r.Total))
 }
 
-// watchReplay shows the progress of a replay until it ends or the user leaves.
+// watchReplay prints the progress of a replay until it ends or ctx is done.
 func (a *app) watchReplay(ctx context.Context, c *client.Client, reply client.Reply[client.Replay]) error {
 	tick := time.NewTicker(replayPoll)
 	defer tick.Stop()
-	var shown client.Replay
+	var printed client.Replay
 	for reply.Value.Status == "running" {
-		if r := reply.Value; r.Done != shown.Done || r.Failed != shown.Failed || shown.ID == "" {
+		if r := reply.Value; r.Done != printed.Done || r.Failed != printed.Failed || printed.ID == "" {
 			a.note("%s: %d of %d, %d parked, %d failed", terminal.Printable(r.ID), r.Done, r.Total, r.Parked, r.Failed)
-			shown = r
+			printed = r
 		}
 		select {
 		case <-ctx.Done():
@@ -217,13 +217,13 @@ func (a *app) watchReplay(ctx context.Context, c *client.Client, reply client.Re
 		}
 		reply = next
 	}
-	return a.replayEnded(reply)
+	return a.reportEnd(reply)
 }
 
-// replayEnded prints the outcome and turns it into an exit code.
-func (a *app) replayEnded(reply client.Reply[client.Replay]) error {
+// reportEnd prints a replay that has ended and returns an error unless all was delivered.
+func (a *app) reportEnd(reply client.Reply[client.Replay]) error {
 	r := reply.Value
-	if err := a.replayShown(reply); err != nil {
+	if err := a.printReplay(reply); err != nil {
 		return err
 	}
 	switch {
@@ -235,7 +235,7 @@ func (a *app) replayEnded(reply client.Reply[client.Replay]) error {
 	return nil
 }
 
-// replayHint says where the reasons are of what a replay did not deliver, or "".
+// replayHint returns where to find why deliveries were not replayed, or "".
 func replayHint(r client.Replay) string {
 	if r.Parked+r.Failed == 0 {
 		return ""
@@ -243,7 +243,7 @@ func replayHint(r client.Replay) string {
 	return "an erased payload, or an endpoint that was deleted or is disabled, cannot be replayed; the reason of one delivery: hub deliveries retry ID"
 }
 
-// leaveReplay is what Ctrl-C does: the job goes on, unless the user says otherwise.
+// leaveReplay handles Ctrl-C: it asks whether to cancel the job, which goes on otherwise.
 func (a *app) leaveReplay(c *client.Client, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -254,5 +254,5 @@ func (a *app) leaveReplay(c *client.Client, id string) error {
 	if err != nil {
 		return fmt.Errorf("cancelling the replay: %w", err)
 	}
-	return a.replayEnded(reply)
+	return a.reportEnd(reply)
 }

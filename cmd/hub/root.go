@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commands is the one list of what `hub` can do, in the order help shows it.
+// commands lists all commands in the order of the help.
 func commands() []func(*app) *cobra.Command {
 	return []func(*app) *cobra.Command{
 		newServe, newWorker, newMigrate, newDoctor, newConfig, newOpenAPI,
@@ -38,10 +38,10 @@ instead: put it into HUB_KEY.
 Values go to stdout, notes to stderr. Exit codes: 0 ok, 1 failure, 2 usage,
 3 configuration, 4 not allowed, 5 not found, 6 partly done.`
 
-// keepCommandOrder has help show the list's order, in every tree of this process.
+// keepCommandOrder keeps cobra from sorting commands, in all trees of this process.
 var keepCommandOrder = sync.OnceFunc(func() { cobra.EnableCommandSorting = false })
 
-// newRoot makes the whole command tree.
+// newRoot returns the command tree.
 func newRoot(a *app) *cobra.Command {
 	keepCommandOrder()
 	var showsVersion, asJSON bool
@@ -84,7 +84,7 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// markStart notes when a command's own work begins: errors before it are usage errors.
+// markStart makes every command set a.started: errors before that are usage errors.
 func (a *app) markStart(cmd *cobra.Command) {
 	if work := cmd.RunE; work != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -97,7 +97,7 @@ func (a *app) markStart(cmd *cobra.Command) {
 	}
 }
 
-// group makes a command that only holds others.
+// group returns a command that only holds others.
 func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
@@ -107,9 +107,9 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 			for _, child := range children {
 				names = append(names, child.Name())
 			}
-			known := strings.Join(names, ", ")
+			childNames := strings.Join(names, ", ")
 			if len(args) == 0 {
-				return fmt.Errorf("%s needs one of: %s", cmd.CommandPath(), known)
+				return fmt.Errorf("%s needs one of: %s", cmd.CommandPath(), childNames)
 			}
 			return commandError(cmd, args[0])
 		},
@@ -119,7 +119,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// run executes the command line and gives the exit code.
+// run executes the command line and returns the exit code.
 func run(args []string, a *app) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

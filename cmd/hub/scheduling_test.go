@@ -12,8 +12,8 @@ import (
 )
 
 // TestSchedulingConnects: an administrator of the scheduling service connects it as
-// interface document 1 has it, and is answered in its shape; the other product sees
-// document 3's.
+// docs/interfaces/scheduling.md has it; the other product sees the form of
+// docs/interfaces/clinic.md.
 func TestSchedulingConnects(t *testing.T) {
 	t.Parallel()
 	h := productHubOf(t, scheduling.New(), notes.New("board"))
@@ -41,7 +41,7 @@ func TestSchedulingConnects(t *testing.T) {
 	require.Equal(t, []any{"reminders", "booking_bot"}, shown["enabled"])
 	require.Equal(t, local.APIKey[len(local.APIKey)-4:]+"****", shown["api_key_local"])
 	require.Equal(t, h.url+"/board/api/v1", shown["api_url"])
-	require.NotContains(t, shown, "tenant_id", "document 3's")
+	require.NotContains(t, shown, "tenant_id", "that is the form of docs/interfaces/clinic.md")
 
 	get := func(path string, header http.Header) (body map[string]any) {
 		req, err := http.NewRequest(http.MethodGet, h.url+path, nil)

@@ -45,7 +45,7 @@ and /metrics on --listen. It needs HUB_DATABASE_URL and HUB_REDIS_URL of the hub
 }
 
 func (a *app) serve(cmd *cobra.Command, worker bool) error {
-	began := a.now()
+	start := a.now()
 	cfg, err := a.loadConfig(cmd)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (a *app) serve(cmd *cobra.Command, worker bool) error {
 	if err != nil {
 		return startFailure(err)
 	}
-	a.banner(cfg, s, worker, a.now().Sub(began))
+	a.banner(cfg, s, worker, a.now().Sub(start))
 	select {
 	case <-ctx.Done():
 		err = nil
@@ -78,7 +78,7 @@ func (a *app) serve(cmd *cobra.Command, worker bool) error {
 	return err
 }
 
-// postgresPlaces are where this repository's setup scripts put PostgreSQL's programs.
+// postgresPlaces returns where this repository's setup scripts put PostgreSQL's programs.
 func postgresPlaces() []string {
 	roots := []string{"."}
 	if self, err := os.Executable(); err == nil {
@@ -91,7 +91,7 @@ func postgresPlaces() []string {
 	return places
 }
 
-// startFailure gives a failed start its exit code and what to do about it.
+// startFailure returns the error of a failed start with its exit code and hint.
 func startFailure(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -111,15 +111,16 @@ func startFailure(err error) error {
 	return &failure{code: exitFailure, err: err}
 }
 
-// banner tells people where the hub is and how to get in.
-func (a *app) banner(cfg config.Config, s *server.Server, worker bool, took time.Duration) {
+// banner prints the hub's addresses and the first login.
+func (a *app) banner(cfg config.Config, s *server.Server, worker bool, startTime time.Duration) {
 	if worker {
 		a.note("hub worker is delivering; probes and metrics at %s", s.URL())
 		return
 	}
 	base := s.URL()
-	a.note("%s", a.errPaint(bold, "Integration Hub "+versionName()+" is ready")+" ("+took.Round(time.Millisecond).String()+")")
+	a.note("%s", a.errPaint(bold, "Integration Hub "+versionName()+" is ready")+" ("+startTime.Round(time.Millisecond).String()+")")
 	a.note("")
+	a.note("  Console    %s/   (in a browser)", base)
 	a.note("  API        %s/api/v1", base)
 	if !cfg.IsProduction() {
 		a.note("  Reference  %s/docs", base)

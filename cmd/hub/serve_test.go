@@ -63,7 +63,7 @@ func TestServeEmbedded(t *testing.T) {
 	env := also(bare(c), "HUB_DATA_DIR", filepath.Join(c.dir, "a path with spaces"))
 	s := c.serve(env)
 	for _, text := range []string{
-		"Integration Hub v9.8.7 is ready (", "API        " + s.url + "/api/v1", "Reference  " + s.url + "/docs", "E-mails    " + s.url + "/api/v1/dev/mail ",
+		"Integration Hub v9.8.7 is ready (", "API        " + s.url + "/api/v1", "Console    " + s.url + "/ ", "Reference  " + s.url + "/docs", "E-mails    " + s.url + "/api/v1/dev/mail ",
 		"Scheduling", "API        " + s.url + "/scheduling/api/v1", "Reference  " + s.url + "/scheduling/docs", "Pages      " + s.url + "/book/…",
 		"Health     " + s.url + "/health", "/metrics", env["HUB_DATA_DIR"] + " (private PostgreSQL)", "First operator  admin@localhost", "hub demo",
 	} {
@@ -190,6 +190,7 @@ func TestServeProduction(t *testing.T) {
 	for path, status := range map[string]int{
 		"/docs": 404, "/openapi.json": 404, "/metrics": 401, "/health": 200, "/ready": 200,
 		"/scheduling/docs": 404, "/scheduling/openapi.json": 404, "/scheduling/health": 200,
+		"/messaging/sandbox/phones": 404, "/messaging/sandbox/phone": 404, // nobody simulates a network
 	} {
 		resp, err := http.Get(s.url + path)
 		require.NoError(t, err)
@@ -199,6 +200,15 @@ func TestServeProduction(t *testing.T) {
 	status, text := s.call(t, "GET", "/metrics", "", "Authorization", "Bearer a token of the metrics")
 	require.Equal(t, 200, status)
 	require.Contains(t, text, "hub_queue_depth")
+	var session struct{ Token string }
+	s.callInto(t, &session, 201, "POST", "/messaging/auth/signup", `{"name":"Bia","email":"bia@example.com","password":"correct horse"}`)
+	for _, body := range []string{`{"name":"Reception"}`, `{"name":"Reception","driver":"sandbox"}`} {
+		status, text := s.call(t, "POST", "/messaging/whatsapp", body, "Authorization", "Bearer "+session.Token)
+		require.Equal(t, 400, status, text)
+		require.Contains(t, text, "body.driver")
+	}
+	status, text = s.call(t, "POST", "/messaging/sandbox/phones", `{"number":"5511987654321","name":"Ana"}`)
+	require.Equal(t, 404, status, text)
 	p := s.newTenant(c.withEnv("HUB_DATA_DIR", s.dataDir))
 	p.run("endpoints", "create", "http://127.0.0.1:9/", "--tenant", p.tenant).requireFails(1, "(url_not_allowed, ")
 }

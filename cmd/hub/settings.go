@@ -11,12 +11,12 @@ import (
 	"integrationhub/hub/config"
 )
 
-// settingFlags gives a command a flag for every setting that has one, and --config.
+// settingFlags adds --config, and a flag for every setting that has one.
 func settingFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.String("config", "", "YAML file with settings (HUB_CONFIG)")
 	for _, setting := range config.Settings() {
-		if setting.Flag == "" || setting.Flag == "data-dir" { // --data-dir is everybody's
+		if setting.Flag == "" || setting.Flag == "data-dir" { // a flag of all commands
 			continue
 		}
 		usage := setting.Doc + " (" + setting.Env + ")"
@@ -29,9 +29,9 @@ func settingFlags(cmd *cobra.Command) {
 
 // loadConfig reads the settings of a command that has settingFlags and checks them.
 func (a *app) loadConfig(cmd *cobra.Command) (config.Config, error) {
-	given := make(map[string]string)
-	cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
-	cfg, warnings, err := config.Load(config.Sources{Flags: given, Environ: os.Environ(), File: given["config"]})
+	values := make(map[string]string)
+	cmd.Flags().Visit(func(f *pflag.Flag) { values[f.Name] = f.Value.String() })
+	cfg, warnings, err := config.Load(config.Sources{Flags: values, Environ: os.Environ(), File: values["config"]})
 	for _, warning := range warnings {
 		a.warn("%s", warning)
 	}
@@ -44,7 +44,7 @@ func (a *app) loadConfig(cmd *cobra.Command) (config.Config, error) {
 	return cfg, nil
 }
 
-// validated checks settings that could all be read.
+// validated checks settings that were loaded without an error.
 func validated(cfg config.Config, loading error) error {
 	if loading != nil {
 		return nil

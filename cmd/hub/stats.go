@@ -18,7 +18,7 @@ func newStats(a *app) *cobra.Command {
 		Example: `  hub stats --from 24h --bucket 30m --product crm`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ func newStats(a *app) *cobra.Command {
 			if a.json() {
 				return a.printRaw(reply.Raw)
 			}
-			a.statsShown(reply.Value)
+			a.printStats(reply.Value)
 			return nil
 		},
 	}
@@ -55,7 +55,7 @@ func newStats(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) statsShown(s client.Stats) {
+func (a *app) printStats(s client.Stats) {
 	rows := make([][]string, 0, len(s.Items)+1)
 	var total client.StatsBucket
 	for _, b := range s.Items {

@@ -15,7 +15,7 @@ import (
 // maxTypingErrors is how many characters a mistyped name may differ by to be recognized.
 const maxTypingErrors = 2
 
-// synonyms are the words of other programs for this one's commands.
+// synonyms are names that other programs have for the commands.
 var synonyms = map[string][]string{
 	"create":  {"add", "new", "make"},
 	"delete":  {"remove", "rm", "destroy"},
@@ -46,14 +46,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	given := unknown.GetSpecifiedName()
+	name := unknown.GetSpecifiedName()
 	best, distance := "", maxTypingErrors+1
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if flag.Hidden || len(given) < 2 {
+		if flag.Hidden || len(name) < 2 {
 			return
 		}
-		errs := spelling.Distance(given, flag.Name)
-		if len(given) > 2 && (strings.HasPrefix(flag.Name, given) || strings.HasPrefix(given, flag.Name)) {
+		errs := spelling.Distance(name, flag.Name)
+		if len(name) > 2 && (strings.HasPrefix(flag.Name, name) || strings.HasPrefix(name, flag.Name)) {
 			errs = min(errs, 1)
 		}
 		if errs < distance {
@@ -67,22 +67,22 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // commandError is the error of an unknown command of cmd, with the nearest one.
-func commandError(cmd *cobra.Command, given string) error {
+func commandError(cmd *cobra.Command, name string) error {
 	names := make([]string, 0, len(cmd.Commands()))
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() {
 			names = append(names, child.Name())
 		}
 	}
-	near := cmd.SuggestionsFor(given)
+	near := cmd.SuggestionsFor(name)
 	slices.Sort(near)
 	if near = slices.Compact(near); len(near) > 0 {
-		return fmt.Errorf("%s has no command %q; did you mean %s?", cmd.CommandPath(), given, strings.Join(near, " or "))
+		return fmt.Errorf("%s has no command %q; did you mean %s?", cmd.CommandPath(), name, strings.Join(near, " or "))
 	}
-	return fmt.Errorf("%s has no command %q; it has: %s", cmd.CommandPath(), given, strings.Join(names, ", "))
+	return fmt.Errorf("%s has no command %q; it has: %s", cmd.CommandPath(), name, strings.Join(names, ", "))
 }
 
-// noArguments refuses arguments of a command that has children: they are mistyped commands.
+// noArguments refuses arguments of a command with children: they are mistyped commands.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -21,7 +21,7 @@ goes on after the last line shown. With --output json every line is one JSON obj
 		Example: `  hub tail --tenant Acme --status failed`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -29,13 +29,13 @@ goes on after the last line shown. With --output json every line is one JSON obj
 			if err != nil {
 				return err
 			}
-			on := client.TailEvents{
+			hooks := client.TailHooks{
 				Opened: func() { a.note("following %s; end with Ctrl-C", c.Base()) },
 				Lost: func(err error, wait time.Duration) {
 					a.note("%s; trying again in %s", terminal.Printable(err.Error()), wait)
 				},
 			}
-			return c.Tail(cmd.Context(), query, on, a.tailLine)
+			return c.Tail(cmd.Context(), query, hooks, a.tailLine)
 		},
 	}
 	filter.addTo(cmd)

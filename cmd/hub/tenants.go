@@ -29,7 +29,7 @@ func newTenantsCreate(a *app) *cobra.Command {
 			if in.Product == "" {
 				return usagef("--product is needed; see: hub products list")
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func newTenantsCreate(a *app) *cobra.Command {
 				return err
 			}
 			t := reply.Value
-			return a.created(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "external_ref", t.ExternalRef)
+			return a.printCreated(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "external_ref", t.ExternalRef)
 		},
 	}
 	cmd.Flags().StringVar(&in.Product, "product", "", "name of the product")
@@ -49,8 +49,8 @@ func newTenantsCreate(a *app) *cobra.Command {
 	return cmd
 }
 
-// existingTenant returns the tenant that is to be made where the product has it already:
-// making it again changes nothing, instead of making a second one of the same name.
+// existingTenant returns the tenant with the name and reference of in, if there is one:
+// creating it again changes nothing.
 func (a *app) existingTenant(ctx context.Context, c *client.Client, in client.TenantInput) (reply client.Reply[client.Tenant], found bool, err error) {
 	for cursor := ""; ; {
 		page, err := c.Tenants(ctx, client.TenantQuery{Product: in.Product, Search: in.Name}, client.PageQuery{Limit: pageMax, Cursor: cursor})
@@ -78,7 +78,7 @@ func newTenantsRename(a *app) *cobra.Command {
 		Example: `  hub tenants rename Acme "Acme Ltd"`,
 		Args:    exactly("the tenant's id, name or external reference", "NEW-NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -86,19 +86,19 @@ func newTenantsRename(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now, err := c.Tenant(cmd.Context(), id)
+			current, err := c.Tenant(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			update := client.TenantUpdate{Name: args[1], Limits: now.Value.Limits}
-			if now.Value.ExternalRef != "" {
-				update.ExternalRef = &now.Value.ExternalRef
+			update := client.TenantUpdate{Name: args[1], Limits: current.Value.Limits}
+			if current.Value.ExternalRef != "" {
+				update.ExternalRef = &current.Value.ExternalRef
 			}
 			reply, err := c.UpdateTenant(cmd.Context(), id, update)
 			if err != nil {
 				return err
 			}
-			return a.tenantShown(reply)
+			return a.printTenant(reply)
 		},
 	}
 }
@@ -119,7 +119,7 @@ product itself.`,
 			if !yes && !a.interactive() {
 				return usagef("--yes is needed: there is no terminal to ask on")
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -127,11 +127,11 @@ product itself.`,
 			if err != nil {
 				return err
 			}
-			now, err := c.Tenant(cmd.Context(), id)
+			current, err := c.Tenant(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			question := fmt.Sprintf("Delete the tenant %s of %s, with its keys, endpoints and log?", terminal.Printable(now.Value.Name), terminal.Printable(now.Value.Product))
+			question := fmt.Sprintf("Delete the tenant %s of %s, with its keys, endpoints and log?", terminal.Printable(current.Value.Name), terminal.Printable(current.Value.Product))
 			if !yes && !a.ask(cmd.Context(), question) {
 				return &failure{code: exitFailure, err: errors.New("not deleted")}
 			}
@@ -140,8 +140,8 @@ product itself.`,
 				return err
 			}
 			t := reply.Value
-			a.note("deleted %s: %d keys and %d endpoints ended; its log is being erased", terminal.Printable(t.Name), t.Keys, t.Endpoints)
-			return a.created(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "keys", strconv.FormatInt(t.Keys, 10), "endpoints", strconv.FormatInt(t.Endpoints, 10))
+			a.note("deleted %s, with its keys (%d) and endpoints (%d); its log is being erased", terminal.Printable(t.Name), t.Keys, t.Endpoints)
+			return a.printCreated(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "keys", strconv.FormatInt(t.Keys, 10), "endpoints", strconv.FormatInt(t.Endpoints, 10))
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -156,7 +156,7 @@ func newTenantsList(a *app) *cobra.Command {
 		Short: "List tenants",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -184,7 +184,7 @@ func newTenantsShow(a *app) *cobra.Command {
 		Short: "Show a tenant and its limits",
 		Args:  exactly("the tenant's id, name or external reference"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -196,15 +196,15 @@ func newTenantsShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.tenantShown(reply)
+			return a.printTenant(reply)
 		},
 	}
 }
 
-// tenantShown prints a tenant with its limits.
-func (a *app) tenantShown(reply client.Reply[client.Tenant]) error {
+// printTenant prints a tenant with its limits.
+func (a *app) printTenant(reply client.Reply[client.Tenant]) error {
 	t := reply.Value
-	return a.created(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "external_ref", t.ExternalRef,
+	return a.printCreated(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "external_ref", t.ExternalRef,
 		"endpoints", limitText(t.Limits.Endpoints), "deliveries_per_request", limitText(t.Limits.DeliveriesPerRequest),
 		"in_flight", limitText(t.Limits.InFlight), "queue", limitText(t.Limits.Queue), "created", clock(t.CreatedAt))
 }
@@ -234,7 +234,7 @@ func limitFlags() []*limitFlag {
 	}
 }
 
-// apply sets the limit that the flag was given.
+// apply sets the limit to the flag's value.
 func (f *limitFlag) apply(limits *client.TenantLimits) error {
 	if f.text == defaultLimit {
 		*f.field(limits) = nil
@@ -258,7 +258,7 @@ func newTenantsUpdate(a *app) *cobra.Command {
   hub tenants update Acme --endpoints default`,
 		Args: exactly("the tenant's id, name or external reference"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -266,17 +266,17 @@ func newTenantsUpdate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now, err := c.Tenant(cmd.Context(), id)
+			current, err := c.Tenant(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
 			flags := cmd.Flags()
-			update := client.TenantUpdate{Name: now.Value.Name, Limits: now.Value.Limits}
+			update := client.TenantUpdate{Name: current.Value.Name, Limits: current.Value.Limits}
 			if flags.Changed("name") {
 				update.Name = name
 			}
 			if !flags.Changed("external-ref") {
-				externalRef = now.Value.ExternalRef
+				externalRef = current.Value.ExternalRef
 			}
 			if externalRef != "" {
 				update.ExternalRef = &externalRef
@@ -293,7 +293,7 @@ func newTenantsUpdate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.tenantShown(reply)
+			return a.printTenant(reply)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "its name")

@@ -40,10 +40,18 @@ func TestTenantDelete(t *testing.T) {
 	p.run("tenants", "delete", p.tenantID).requireFails(2, "--yes is needed")
 	deleted := p.run("tenants", "delete", p.tenant, "--yes")
 	require.Regexp(t, `(?s)^id +`+p.tenantID+`.*keys +1\s+endpoints +1$`, deleted.requireOK())
-	require.Contains(t, deleted.stderr, "1 keys and 1 endpoints ended; its log is being erased")
+	require.Contains(t, deleted.stderr, "with its keys (1) and endpoints (1); its log is being erased")
 	p.run("publish", "--type", "a.b").requireFails(4, "(invalid_key, ")
 	p.run("tenants", "delete", p.tenantID, "--yes").requireFails(5, "(not_found, ")
 	require.Equal(t, p.product, p.run("products", "delete", p.product, "-q").requireOK())
 	p.run("products", "delete", p.product).requireFails(5, "(not_found, ")
 	p.run("products", "delete", "scheduling").requireFails(1, "(product_hosted, ")
+}
+
+// The example of docs/tenants.md does what it says.
+func TestTenantExample(t *testing.T) {
+	t.Parallel()
+	s, c := ownHub(t)
+	printed := c.withEnv("HUB_URL", s.url).runExample("docs/tenants.md")
+	require.Regexp(t, `(?s)as it may have: 1 of 1.*exit code 1\n.*endpoints +default\n.*deleted Acme.*\(invalid_key, .*exit code 4\n.*deleted crm`, printed)
 }

@@ -28,7 +28,7 @@ func newTokensCreate(a *app) *cobra.Command {
 			if in.ExpiresAt, err = parseExpiry(expires, a.now()); err != nil {
 				return err
 			}
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func newTokensCreate(a *app) *cobra.Command {
 				a.note("the token is shown this once: keep it now")
 			}
 			t := reply.Value
-			return a.created(reply.Raw, t.Token, "token", t.Token, "id", t.ID, "name", t.Name, "role", t.Role, "expires", endText(t.ExpiresAt))
+			return a.printCreated(reply.Raw, t.Token, "token", t.Token, "id", t.ID, "name", t.Name, "role", t.Role, "expires", endText(t.ExpiresAt))
 		},
 	}
 	cmd.Flags().StringVar(&in.Role, "role", "support", "admin: everything but operators and tokens; support: reads, retries and replays")
@@ -56,7 +56,7 @@ func newTokensList(a *app) *cobra.Command {
 		Short: "List API tokens, as …last4",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func newTokensList(a *app) *cobra.Command {
 	return cmd
 }
 
-// tokenStatus reports whether a token works now.
+// tokenStatus returns "active" or "expired".
 func tokenStatus(t client.APIToken, now time.Time) string {
 	if t.ExpiresAt != nil && !t.ExpiresAt.After(now) {
 		return "expired"
@@ -89,7 +89,7 @@ func newTokensDelete(a *app) *cobra.Command {
 		Short: "End API tokens at once; the audit log keeps what they did",
 		Args:  atLeastOne("token's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.calls()
+			c, err := a.operatorClient()
 			if err != nil {
 				return err
 			}

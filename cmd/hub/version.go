@@ -13,7 +13,7 @@ var (
 	commit  string
 )
 
-// buildFacts are what a build knows of itself.
+// buildFacts describe the build.
 type buildFacts struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`

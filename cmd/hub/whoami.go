@@ -15,11 +15,11 @@ func newWhoami(a *app) *cobra.Command {
 		Short: "Show which hub the commands talk to, and as whom",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			to, err := a.connection()
+			target, err := a.resolveConnection()
 			if err != nil {
 				return err
 			}
-			c, err := a.client(to, "")
+			c, err := a.client(target, "")
 			if err != nil {
 				return err
 			}
@@ -34,15 +34,15 @@ func newWhoami(a *app) *cobra.Command {
 				a.print("%s", terminal.Printable(cmp.Or(reply.Value.Email, reply.Value.Name))) // the local command line has no address
 				return nil
 			}
-			a.fields("hub", to.url, "operator", reply.Value.Email, "name", reply.Value.Name,
-				"role", reply.Value.Role, "by", rightName(to.tokens, a))
+			a.fields("hub", target.url, "operator", reply.Value.Email, "name", reply.Value.Name,
+				"role", reply.Value.Role, "by", credentialSource(target.tokens, a))
 			return nil
 		},
 	}
 }
 
-// rightName says in words where the right to call comes from.
-func rightName(tokens client.Tokens, a *app) string {
+// credentialSource returns where the credentials come from, in words.
+func credentialSource(tokens client.Tokens, a *app) string {
 	switch tokens.(type) {
 	case *savedTokens:
 		return "the saved login"

@@ -22,8 +22,9 @@ find_browser() {
 		echo "$HUB_BROWSER"
 		return
 	fi
-	# A program that is only a hint how to get the real one does not run.
-	for name in chromium chromium-browser google-chrome google-chrome-stable; do
+	# The headless shell is Chromium without its windows: the same pages for half the processor
+	# time. A program that is only a hint how to get the real one does not run.
+	for name in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable; do
 		browser=$(command -v "$name" || true)
 		if good "$browser"; then
 			echo "$browser"
@@ -33,13 +34,22 @@ find_browser() {
 	return 1
 }
 
+# Prints the Debian package to install. Older releases have no headless shell.
+browser_package() {
+	if have_apt && [ "$(id -u)" = 0 ] && apt_lists && apt-cache show chromium-headless-shell >/dev/null 2>&1; then
+		echo chromium-headless-shell
+	else
+		echo chromium
+	fi
+}
+
 if [ -z "${HUB_SETUP_LOCKED:-}" ] && command -v flock >/dev/null; then
 	mkdir -p "$cache"
 	HUB_SETUP_LOCKED=1 exec flock "$cache/.browser.lock" sh "$here/ensure-browser.sh"
 fi
 browser=$(find_browser) || {
 	[ -z "${HUB_BROWSER:-}" ] || exit 1
-	ensure Chromium chromium || exit 1
+	ensure Chromium "$(browser_package)" || exit 1
 	browser=$(find_browser) || { say "Browser tests: the Chromium that was installed does not run"; exit 1; }
 }
 ensure_node || exit 1

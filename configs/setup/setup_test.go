@@ -204,6 +204,34 @@ func (m *machine) locked(lockfile string) {
 	require.NoError(m.t, os.WriteFile(filepath.Join(dir, "package-lock.json"), []byte(lockfile), 0o600))
 }
 
+// A headless shell is taken where the machine has one, and installed where Debian has it.
+func TestHeadlessShell(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.locked("1")
+	m.program("chromium", `echo Chromium 150`)
+	m.program("node", `exit 0`)
+	m.program("npm", npmCI)
+	m.program("chromium-headless-shell", `echo Chromium 150`)
+	out, notes, err := m.run("ensure-browser.sh")
+	require.NoError(t, err, notes)
+	require.Contains(t, out, m.bin+"/chromium-headless-shell\n")
+
+	other := newMachine(t)
+	other.locked("1")
+	other.asRootWithApt()
+	other.program("node", `exit 0`)
+	other.program("npm", npmCI)
+	other.program("apt-cache", `case "$*" in *chromium-headless-shell*) exit 0 ;; *) exit 100 ;; esac`)
+	other.program("apt-get", `
+case "$*" in
+*install*chromium-headless-shell*) printf '#!/bin/sh\n' >"`+other.bin+`/chromium-headless-shell"; chmod +x "`+other.bin+`/chromium-headless-shell" ;;
+esac`)
+	out, notes, err = other.run("ensure-browser.sh")
+	require.NoError(t, err, notes)
+	require.Contains(t, out, other.bin+"/chromium-headless-shell\n")
+}
+
 // "Chromium and its driver for the browser tests: those on the machine, else apt when
 // root, else a clear message; the packages once for each lockfile".
 func TestBrowserOfTheMachine(t *testing.T) {

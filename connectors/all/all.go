@@ -1,4 +1,4 @@
-// Package all is the list of connectors. One that is not here does not exist.
+// Package all lists the connectors of the hub.
 package all
 
 import (

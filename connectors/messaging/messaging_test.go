@@ -39,7 +39,7 @@ func TestSent(t *testing.T) {
 	connectortest.CheckPeerEncode(t, suite(t), "testdata/sent")
 }
 
-// Document 2's POST /api/messages/send, with either of its credentials.
+// POST /api/messages/send of docs/interfaces/messaging.md, with either of its credentials.
 func TestSendMessage(t *testing.T) {
 	t.Parallel()
 	var request, sent string

@@ -8,7 +8,7 @@ import (
 	"integrationhub/hub"
 )
 
-// Connector sends document 3's envelope with X-Webhook-Signature and the headers of
+// Connector sends the envelope of docs/interfaces/clinic.md with X-Webhook-Signature and the headers of
 // Standard Webhooks 1.0.
 type Connector struct{}
 

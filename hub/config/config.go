@@ -30,7 +30,7 @@ const (
 // Tags: name (the key in the file; HUB_ and upper case in the environment, dashes
 // for underscores as a flag), default, unit, example, doc. A setting of type
 // [Secret] is never printed, and has no flag where flag is "-", for a process list
-// shows flags to everybody on the machine.
+// shows flags to all users of the machine.
 type Config struct {
 	Listen    string `name:"listen" group:"Service" default:"127.0.0.1:8080" unit:"host:port" example:"0.0.0.0:8080" doc:"Address the hub listens on."`
 	PublicURL string `name:"public_url" group:"Service" unit:"URL" example:"https://hub.example.com" doc:"Address under which people and other products reach this hub, without a trailing slash. When empty it is made of listen. Must be https in production, unless it is on loopback."`
@@ -68,7 +68,7 @@ type Config struct {
 	DeliveryTimeout     time.Duration  `name:"delivery_timeout" group:"Delivery" default:"10s" unit:"duration" example:"5s" min:"1s" max:"14s" doc:"Deadline of one attempt, from dialling to the end of the answer. It has to end well within the 30s lease of a delivery, or another process would send the same one meanwhile."`
 	DeliveryConcurrency int            `name:"delivery_concurrency" group:"Delivery" default:"1024" unit:"attempts in flight per process" example:"256" min:"1" max:"100000" doc:"How many attempts one process makes at once. One tenant has at most half of them in flight, and less while others are busy."`
 	EndpointConcurrency int            `name:"endpoint_concurrency" group:"Delivery" default:"64" unit:"attempts in flight per endpoint and process" example:"16" min:"1" max:"100000" doc:"The share of one endpoint or integration, so that a slow one does not slow the others. Not more than delivery_concurrency."`
-	LinkRate            int            `name:"link_rate" group:"Delivery" default:"6000" unit:"requests a minute of one link" example:"12000" min:"1" max:"1000000" doc:"How many requests a minute a link takes: two accounts of this hub that the hub itself connected, with keys it issued. Its deliveries are paced a tenth below. Connections made with keys that people issued keep key_rate, and the pace of the other product's documents. All processes of a hub need the same value."`
+	LinkRate            int            `name:"link_rate" group:"Delivery" default:"6000" unit:"requests a minute of one link" example:"12000" min:"1" max:"1000000" doc:"How many requests a minute a link takes: two accounts of this hub that the hub itself connected, with keys it issued. Its deliveries are paced a tenth below. Connections made with keys that people issued keep key_rate, and the limit of the interface. All processes of a hub need the same value."`
 	MaxDeliveries       int            `name:"max_deliveries" group:"Delivery" default:"10000" unit:"deliveries of one request" example:"20000" min:"1" max:"100000" doc:"How many deliveries one publishing request may make: its events times the endpoints that want them. Above it the request is refused with 422 too_many_deliveries and nothing is stored. A tenant can have a limit of its own."`
 
 	EndpointFailingAfter time.Duration `name:"endpoint_failing_after" group:"Delivery" default:"10m" unit:"duration" example:"30m" min:"1s" max:"7d" doc:"For how long every attempt at an endpoint must fail, at least five of them, before hub.endpoint.failing is published. It counts as recovered when deliveries succeed and nothing fails for a tenth of this time."`

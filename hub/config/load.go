@@ -70,9 +70,9 @@ func (l *loader) apply(setting Setting, source, text string) {
 	}
 }
 
-func (l *loader) flags(settings []Setting, given map[string]string) {
+func (l *loader) flags(settings []Setting, values map[string]string) {
 	for _, setting := range settings {
-		text, set := given[setting.Flag]
+		text, set := values[setting.Flag]
 		if !set || setting.Flag == "" {
 			continue
 		}

@@ -9,8 +9,8 @@ import (
 	"integrationhub/hub/internal/ownership"
 )
 
-// Local is the content of local.json in a running hub's data directory. It gives commands
-// on the same machine access: read access to the directory is access to the hub.
+// Local is the content of local.json in a running hub's data directory. Commands on the same
+// machine use it: read access to the directory is access to the hub.
 type Local struct {
 	URL   string `json:"url"`   // where it listens, e.g. "http://127.0.0.1:8080"
 	Token string `json:"token"` // bearer token, valid as long as the process lives

@@ -45,20 +45,20 @@ func (c Config) Validate() error {
 	check.require(c.Retention%(24*time.Hour) == 0, "retention", "must be whole days, e.g. 30d")
 	check.require(c.AuditRetention%(24*time.Hour) == 0, "audit_retention", "must be whole days, e.g. 400d")
 	check.require(c.EndpointConcurrency <= c.DeliveryConcurrency, "endpoint_concurrency", "must not be more than delivery_concurrency")
-	check.url("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
-	check.url("otlp_endpoint", c.OTLPEndpoint, "http", "https")
+	check.checkURL("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
+	check.checkURL("otlp_endpoint", c.OTLPEndpoint, "http", "https")
 	check.require(!strings.Contains(c.OTLPEndpoint, "@"), "otlp_endpoint", "must not hold a password; OTEL_EXPORTER_OTLP_HEADERS takes a token")
-	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
-	check.url("smtp_url", c.SMTPURL.Reveal(), "smtp", "smtps")
-	check.url("egress_proxy", c.EgressProxy.Reveal(), "http", "https")
-	check.proxy(c)
-	check.url("blob_url", c.BlobURL, "file", "s3")
+	check.checkURL("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
+	check.checkURL("smtp_url", c.SMTPURL.Reveal(), "smtp", "smtps")
+	check.checkURL("egress_proxy", c.EgressProxy.Reveal(), "http", "https")
+	check.checkProxy(c)
+	check.checkURL("blob_url", c.BlobURL, "file", "s3")
 	sender := c.MailSender()
 	check.require(sender.Address != "" && !strings.ContainsFunc(sender.String(), unicode.IsControl), "mail_from", "must be an e-mail address, e.g. Example <no-reply@example.com>")
-	check.payments(c)
-	check.cloudAPI(c)
-	check.publicURL(c)
-	check.products(c)
+	check.checkPayments(c)
+	check.checkCloudAPI(c)
+	check.checkPublicURL(c)
+	check.checkProducts(c)
 	if _, err := c.MasterKeyBytes(); err != nil {
 		check.require(false, "master_key", "%s", err.Error())
 	}
@@ -70,7 +70,7 @@ func (c Config) Validate() error {
 		check.require(length >= passwordMin && length <= passwordMax, "admin_password", "must have %d to %d characters", passwordMin, passwordMax)
 	}
 	if c.IsProduction() {
-		check.production(c)
+		check.checkProduction(c)
 	}
 	return errors.Join(check.problems...)
 }
@@ -84,8 +84,8 @@ func (k *checker) require(holds bool, name, format string, args ...any) {
 	}
 }
 
-// url checks the scheme of an address; its text may hold a password and is not quoted.
-func (k *checker) url(name, text string, schemes ...string) {
+// checkURL checks the scheme of an address; its text may hold a password and is not quoted.
+func (k *checker) checkURL(name, text string, schemes ...string) {
 	if text == "" {
 		return
 	}
@@ -93,7 +93,7 @@ func (k *checker) url(name, text string, schemes ...string) {
 	k.require(err == nil && slices.Contains(schemes, parsed.Scheme), name, "must be a URL that begins with %s://", strings.Join(schemes, ":// or "))
 }
 
-func (k *checker) publicURL(c Config) {
+func (k *checker) checkPublicURL(c Config) {
 	if c.PublicURL == "" {
 		k.require(!c.IsProduction(), "public_url", "is required in production")
 		return
@@ -110,7 +110,7 @@ func (k *checker) publicURL(c Config) {
 // cloudAPIVersion is a version of the WhatsApp Cloud API, such as v23.0.
 var cloudAPIVersion = regexp.MustCompile(`^v[0-9]{1,3}\.[0-9]{1,2}$`)
 
-func (k *checker) cloudAPI(c Config) {
+func (k *checker) checkCloudAPI(c Config) {
 	parsed, err := url.Parse(c.CloudAPIURL)
 	isURL := err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == ""
 	k.require(isURL, "cloud_api_url", "must be a URL that begins with https:// or http://, without a password or a query")
@@ -118,7 +118,7 @@ func (k *checker) cloudAPI(c Config) {
 	k.require(cloudAPIVersion.MatchString(c.CloudAPIVersion), "cloud_api_version", "must be like v23.0")
 }
 
-func (k *checker) payments(c Config) {
+func (k *checker) checkPayments(c Config) {
 	k.require(slices.Contains([]string{"", PaymentSandbox, PaymentMercadoPago, PaymentNone}, c.PaymentProvider), "payment_provider", "must be sandbox, mercadopago or none")
 	if c.PaymentProvider == PaymentMercadoPago {
 		k.require(c.PaymentToken != "", "payment_token", "is required for mercadopago")
@@ -132,7 +132,7 @@ var pathPattern = regexp.MustCompile(`^(/[a-z0-9][a-z0-9_-]*)+$`)
 // reservedPaths are the first segments of the hub's own paths.
 var reservedPaths = []string{"api", "book", "docs", "files", "health", "metrics", "openapi", "ready"}
 
-func (k *checker) products(c Config) {
+func (k *checker) checkProducts(c Config) {
 	used := make(map[string]string)
 	for _, product := range slices.Sorted(maps.Keys(c.ProductPaths)) {
 		path := c.ProductPaths[product]
@@ -157,8 +157,8 @@ func (k *checker) products(c Config) {
 	}
 }
 
-// proxy refuses a proxy's URL without a host, or with more than credentials, host and port.
-func (k *checker) proxy(c Config) {
+// checkProxy refuses a proxy URL without a host, or with more than credentials, host and port.
+func (k *checker) checkProxy(c Config) {
 	parsed := c.EgressProxyURL()
 	if parsed == nil {
 		return
@@ -180,8 +180,8 @@ func (c Config) EgressProxyURL() *url.URL {
 	return parsed
 }
 
-// production refuses what is only safe on a developer's machine.
-func (k *checker) production(c Config) {
+// checkProduction refuses settings that are only safe in development.
+func (k *checker) checkProduction(c Config) {
 	k.require(c.MasterKey != "", "master_key", "is required in production; openssl rand -base64 32 makes one")
 	key, err := c.MasterKeyBytes()
 	k.require(err != nil || key == nil || !isWeakKey(key), "master_key", "is not random; openssl rand -base64 32 makes one")

@@ -113,6 +113,8 @@ func TestInboxInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
 	_, clinic, _ := startAccounts(t)
+	clinic.ok(200, "PUT", "/api/v1/clinic", object{"timezone": "America/Manaus"})
+	clinic.registerPeer("scheduling").send("appointment.created", object{"client_phone": "+5511955550009", "service": "Cleaning", "professional": "Dr. Lima", "datetime": "2026-03-02T12:00:00Z"})
 	peer := clinic.registerPeer("messaging")
 	for i, message := range [][3]string{
 		{"+5511955550001", "Ana", "Is the doctor there tomorrow?"}, {"+5511955550001", "Ana", "I have a question"},

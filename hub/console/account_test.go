@@ -81,7 +81,7 @@ func (a *account) addStaff() string {
 			_, text := a.console.call("GET", "/api/v1/dev/mail", nil, "Authorization", "Bearer "+a.console.token)
 			found = link.FindStringSubmatch(text)
 			return found != nil
-		}, 30*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 		a.ok(200, "POST", "/api/v1/auth/reset-password", object{"token": found[1], "new_password": accountPassword})
 	}
 	return email
@@ -170,16 +170,16 @@ func TestAccountLogInABrowser(t *testing.T) {
 	hubtest.SkipShort(t)
 	_, clinic, messaging := startAccounts(t)
 	clinicReceiver, messagingReceiver := clinic.failingPeer(), messaging.failingPeer()
-	clinic.ok(201, "POST", "/api/v1/patients", object{"name": "Ana Souza", "phone": "+5511987654321"})
+	patient := idOf(clinic.ok(201, "POST", "/api/v1/patients", object{"name": "Ana Souza", "phone": "+5511987654321"}))
 	messaging.ok(201, "POST", "/contacts", object{"name": "Rui Lima", "number": "5511912345678"})
 	for account, log := range map[*account]object{
-		clinic:    {"receiver": clinicReceiver, "type": "patient.created", "phone": "(11) 98765-4321", "other": "contact.created"},
+		clinic:    {"receiver": clinicReceiver, "type": "patient.created", "phone": "(11) 98765-4321", "other": "contact.created", "token": clinic.token, "patient": patient},
 		messaging: {"receiver": messagingReceiver, "type": "contact.created", "phone": "(11) 91234-5678", "other": "patient.created"},
 	} {
 		require.Eventually(t, func() bool {
 			items := account.ok(200, "GET", "/api/v1/integrations/webhook-logs?event_type="+log["type"].(string), nil)["items"].([]any)
 			return len(items) == 1 && items[0].(object)["status_code"] != nil
-		}, 30*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 		visited := account.visited()
 		maps.Copy(visited, log)
 		hubtest.RunInBrowser(t, "hub/console/browser/account-log.mjs", visited)

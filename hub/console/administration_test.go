@@ -21,6 +21,9 @@ func administration(t *testing.T, part string) {
 	c := start(t)
 	c.shop(1)
 	c.ok(201, "POST", "/operators", object{"email": "bea@example.com", "name": "Bea", "role": "support", "password": adminPassword})
+	if part == "support" { // a list without rows would have no buttons anyway
+		c.ok(201, "POST", "/alerts", object{"kind": "webhook", "target": "https://example.com/alerts", "events": []string{"hub.*"}})
+	}
 	visited := c.visited()
 	visited["part"] = part
 	hubtest.RunInBrowser(t, "hub/console/browser/administration.mjs", visited)
@@ -57,7 +60,8 @@ func TestTokensInABrowser(t *testing.T) {
 	administration(t, "tokens")
 }
 
-// Alerts are made, tested, changed and deleted; the hub's own events are offered.
+// Alerts are made, for all, a product's tenants or one tenant, tested, changed and deleted; the
+// hub's own events are offered; the secret of a webhook is replaced and shown once.
 func TestAlertsInABrowser(t *testing.T) {
 	t.Parallel()
 	administration(t, "alerts")
@@ -100,6 +104,7 @@ func TestEndpointsInABrowser(t *testing.T) {
 	require.NotEmpty(t, tenant)
 	visited := c.visited()
 	visited["receiver"], visited["endpoint"], visited["secret"] = r.server.URL, endpoint["id"], endpoint["secret"]
+	visited["certificate"], visited["certificate_key"] = hubtest.NewAuthority(t).Issue("hub.example.com", time.Now().Add(time.Hour))
 	hubtest.RunInBrowser(t, "hub/console/browser/endpoints.mjs", visited)
 }
 

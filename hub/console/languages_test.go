@@ -88,12 +88,14 @@ func (c *console) operatorPages(shop shop, integration string) object {
 	refused := idOf(c.ok(200, "GET", "/deliveries?event_type=order.refused", nil)["items"].([]any)[0])
 	c.ok(201, "POST", "/tokens", object{"name": "Billing", "role": "admin"})
 	c.ok(201, "POST", "/alerts", object{"kind": "email", "target": "ops@example.com", "events": []string{"hub.*"}})
+	c.ok(201, "POST", "/alerts", object{"kind": "webhook", "target": "https://example.com/alerts", "events": []string{"hub.*"}, "tenant_id": shop.tenant})
+	endpoint, _, inOrder := c.ordered(shop)
 	eventType := c.ok(201, "POST", "/event-types", object{"product": "shop", "name": "order.created", "description": "An order.", "schema": object{"type": "object"}, "example": object{"n": 1}})["id"].(string)
 	replay := idOf(c.ok(202, "POST", "/replays", object{"filter": object{"status": "delivered", "event_type": "order.created"}}))
 	return object{"email": adminEmail, "password": adminPassword, "paths": []string{
-		"/overview", "/deliveries", "/deliveries/" + refused, "/replays", "/replays/" + replay, "/system",
+		"/overview", "/deliveries", "/deliveries/" + refused, "/deliveries?endpoint=" + endpoint, "/deliveries/" + inOrder[0].(string), "/deliveries/" + inOrder[2].(string), "/replays", "/replays/" + replay, "/system",
 		"/lookup", "/journey?correlation=order-77", "/phone", "/journey", "/integrations", "/integrations/" + integration, "/connect",
-		"/endpoints", "/endpoints/" + shop.endpoint, "/event-types", "/event-types/" + eventType, "/keys", "/map", "/tenants", "/operators", "/tokens", "/alerts", "/audit", "/mail",
+		"/endpoints", "/endpoints/" + endpoint, "/event-types", "/event-types/" + eventType, "/keys", "/map", "/tenants", "/operators", "/tokens", "/alerts", "/audit", "/mail",
 	}}
 }
 

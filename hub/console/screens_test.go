@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,10 +63,12 @@ func TestDocumentsNameScreens(t *testing.T) {
 	root := hubtest.ModuleRoot()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
+	folders, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
+	require.NoError(t, err)
 	readmes, err := filepath.Glob(filepath.Join(root, "*", "README.md"))
 	require.NoError(t, err)
 	named := make(map[string][]string) // by file
-	for _, file := range append(files, readmes...) {
+	for _, file := range slices.Concat(files, folders, readmes) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, found := range accountPath.FindAllStringSubmatch(string(text), -1) {
@@ -76,15 +79,17 @@ func TestDocumentsNameScreens(t *testing.T) {
 		}
 	}
 	for file, screens := range map[string][]string{
-		"docs/handshake.md":    {"/connect", "/keys", "/integrations"},
-		"docs/events.md":       {"/log"},
-		"docs/clinic.md":       {"/imports", "/inbox", "/deletions"},
-		"docs/erasure.md":      {"/deletions"},
-		"docs/messaging.md":    {"/connections"},
-		"docs/bridge.md":       {"/connections"},
-		"scheduling/README.md": {"/connect", "/keys", "/log"},
-		"messaging/README.md":  {"/connections", "/connect"},
-		"clinic/README.md":     {"/imports", "/keys", "/connect", "/inbox", "/deletions", "/log"},
+		"docs/handshake.md":              {"/connect", "/keys", "/integrations"},
+		"docs/log.md":                    {"/log"},
+		"docs/clinic/imports.md":         {"/imports"},
+		"docs/clinic/received-events.md": {"/inbox"},
+		"docs/clinic/data-protection.md": {"/deletions"},
+		"docs/erasure.md":                {"/deletions"},
+		"docs/messaging.md":              {"/connections"},
+		"docs/bridge.md":                 {"/connections"},
+		"scheduling/README.md":           {"/connect", "/keys", "/log"},
+		"messaging/README.md":            {"/connections", "/connect"},
+		"clinic/README.md":               {"/imports", "/keys", "/connect", "/inbox", "/deletions", "/log"},
 	} {
 		for _, screen := range screens {
 			require.Contains(t, named[filepath.FromSlash(file)], screen, file)

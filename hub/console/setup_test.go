@@ -179,7 +179,7 @@ func (c *console) shop(events int) shop {
 		refused := c.ok(200, "GET", "/deliveries?event_type=order.refused", nil)["items"].([]any)
 		delivered := c.ok(200, "GET", fmt.Sprintf("/deliveries?status=delivered&limit=%d", min(events, 200)), nil)["items"].([]any)
 		return len(refused) == 1 && refused[0].(object)["status_code"] != nil && len(delivered) == min(events, 200)
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return shop{tenant, key, endpoint, receiver.URL}
 }
 

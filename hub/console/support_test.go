@@ -12,7 +12,42 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Why a delivery waits, and two of its attempts beside each other.
+// delivery waits for the only delivery that a filter of the log finds, and returns its id.
+func (c *console) delivery(filter string) any {
+	c.t.Helper()
+	var found []any
+	require.Eventually(c.t, func() bool {
+		found = c.ok(200, "GET", "/deliveries?"+filter, nil)["items"].([]any)
+		return len(found) == 1
+	}, eventually, tick)
+	return found[0].(object)["id"]
+}
+
+// ordered makes an ordered endpoint and returns deliveries to it: one that is out of order, then
+// those of a key, of which the first is parked as the endpoint is disabled.
+func (c *console) ordered(shop shop) (endpoint string, outOfOrder any, ids []any) {
+	c.t.Helper()
+	settings := object{"tenant_id": shop.tenant, "url": shop.receiver + "/ordered", "event_types": []string{"stock.*"}, "ordered": true}
+	endpoint = idOf(c.ok(201, "POST", "/endpoints", settings))
+	to := "endpoint_id=" + endpoint
+	publish := func(eventType string) string {
+		event := object{"event_type": eventType, "ordering_key": "sku-7", "data": object{}}
+		return c.ok(202, "POST", "/events", event, "X-Integration-Key", shop.key)["id"].(string)
+	}
+	outOfOrder = c.delivery(to + "&status=delivered&event_id=" + publish("stock.counted"))
+	c.ok(202, "POST", "/deliveries/"+outOfOrder.(string)+"/retry", nil)
+	delete(settings, "tenant_id")
+	settings["enabled"] = false
+	c.ok(200, "PUT", "/endpoints/"+endpoint, settings)
+	ids = []any{c.delivery(to + "&status=parked&event_id=" + publish("stock.taken"))}
+	for range 2 {
+		ids = append(ids, c.delivery(to+"&status=pending&event_id="+publish("stock.taken")))
+	}
+	return endpoint, outOfOrder, ids
+}
+
+// Why a delivery waits, its priority, its place in an order, which an administrator can end, and
+// two of its attempts beside each other.
 func TestWaitingInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
@@ -21,14 +56,21 @@ func TestWaitingInABrowser(t *testing.T) {
 	c.ok(201, "POST", "/endpoints", object{"tenant_id": shop.tenant, "url": "http://127.0.0.1:9/", "event_types": []string{"order.kept"}, "enabled": false})
 	kept := c.ok(202, "POST", "/events", object{"event_type": "order.kept", "data": object{}}, "X-Integration-Key", shop.key)["id"].(string)
 	visited := c.visited()
-	var parked []any
-	require.Eventually(t, func() bool {
-		parked = c.ok(200, "GET", "/deliveries?status=parked&event_id="+kept, nil)["items"].([]any)
-		return len(parked) == 1
-	}, 30*time.Second, 50*time.Millisecond)
+	visited["parked"] = c.delivery("status=parked&event_id=" + kept)
 	refused := c.ok(200, "GET", "/deliveries?event_type=order.refused", nil)["items"].([]any)
-	visited["parked"], visited["refused"] = parked[0].(object)["id"], refused[0].(object)["id"]
+	require.Equal(t, false, refused[0].(object)["behind_in_order"], "it waits for its retry")
+	visited["refused"] = refused[0].(object)["id"]
+	ping := c.ok(202, "POST", "/endpoints/"+shop.endpoint+"/ping", nil)["id"].(string)
+	visited["ping"] = c.delivery("event_id=" + ping)
+	late := idOf(c.ok(201, "POST", "/endpoints", object{"tenant_id": shop.tenant, "url": shop.receiver + "/late", "event_types": []string{"order.created"}}))
+	c.ok(202, "POST", "/endpoints/"+late+"/recover", object{"since": time.Now().Add(-time.Hour)})
+	visited["bulk"] = c.delivery("endpoint_id=" + late)
+	endpoint, outOfOrder, inOrder := c.ordered(shop)
+	visited["ordered"], visited["outOfOrder"], visited["inOrder"] = endpoint, outOfOrder, inOrder
+	c.ok(201, "POST", "/operators", object{"email": "bea@example.com", "name": "Bea", "role": "support", "password": adminPassword})
 	hubtest.RunInBrowser(t, "hub/console/browser/waiting.mjs", visited)
+	require.Equal(t, "discarded", c.ok(200, "GET", "/deliveries/"+inOrder[0].(string), nil)["reason"])
+	require.Equal(t, "parked", c.ok(200, "GET", "/deliveries/"+inOrder[1].(string), nil)["status"], "it is the first now")
 }
 
 // Everything with one correlation id, in the order of time.
@@ -41,7 +83,7 @@ func TestJourneyInABrowser(t *testing.T) {
 	paid := c.ok(202, "POST", "/events", object{"event_type": "order.paid", "correlation_id": "order-77", "data": object{}}, "X-Integration-Key", shop.key)["id"].(string)
 	require.Eventually(t, func() bool {
 		return len(c.ok(200, "GET", "/deliveries?status=delivered&event_id="+paid, nil)["items"].([]any)) == 2
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	hubtest.RunInBrowser(t, "hub/console/browser/journey.mjs", c.visited())
 }
 
@@ -53,7 +95,7 @@ func (c *console) note(product, token, text, status string) {
 	require.Equal(c.t, 202, response.StatusCode, answer)
 	require.Eventually(c.t, func() bool {
 		return len(c.ok(200, "GET", "/deliveries?direction=outbound&status="+status, nil)["items"].([]any)) > 0
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }
 
 // signUp makes an account of a product and returns its tenant and token.

@@ -78,22 +78,22 @@ func (c *cluster) ensure(ctx context.Context) (created bool, err error) {
 	} else if major != "" {
 		return false, c.id.chown(c.data, true)
 	}
-	unfinished := c.data + ".new"
-	if err := os.RemoveAll(unfinished); err != nil {
+	newData := c.data + ".new"
+	if err := os.RemoveAll(newData); err != nil {
 		return false, fmt.Errorf("removing an unfinished cluster: %w", err)
 	}
-	if err := os.Mkdir(unfinished, 0o700); err != nil {
+	if err := os.Mkdir(newData, 0o700); err != nil {
 		return false, fmt.Errorf("making the cluster's directory: %w", err)
 	}
-	if err := c.id.chown(unfinished, false); err != nil {
+	if err := c.id.chown(newData, false); err != nil {
 		return false, fmt.Errorf("handing over the cluster's directory: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, "initdb"), c.initdbArgs(unfinished)...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), c.id.attr()
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, "initdb"), c.initdbArgs(newData)...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), c.id.sysProcAttr()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return false, fmt.Errorf("making the cluster with initdb: %w\n%s", err, out)
 	}
-	if err := os.Rename(unfinished, c.data); err != nil {
+	if err := os.Rename(newData, c.data); err != nil {
 		return false, fmt.Errorf("putting the new cluster in place: %w", err)
 	}
 	if c.cfg.Ephemeral {
@@ -169,13 +169,13 @@ func (c *cluster) command() *exec.Cmd {
 		args = append(args, "-c", name+"="+settings[name])
 	}
 	cmd := exec.Command(filepath.Join(c.bin.dir, "postgres"), args...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), c.id.attr()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), c.id.sysProcAttr()
 	return cmd
 }
 
-// spawn starts the server so that it ends with us: with a checkpoint where the
-// data matters, at once where it does not.
-func (c *cluster) spawn(log *os.File) (*child.Process, error) {
+// startServer starts the server so that it ends with this process: with a checkpoint, or at
+// once if the cluster is ephemeral.
+func (c *cluster) startServer(log *os.File) (*child.Process, error) {
 	cmd := c.command()
 	cmd.Stdout, cmd.Stderr = log, log
 	death := syscall.SIGINT
@@ -208,8 +208,8 @@ const maxSocketDir = 80
 // files under a name that follows from it, so that nothing piles up there.
 func (c *cluster) makeSocketDir() (string, error) {
 	dir := filepath.Join(c.cfg.Dir, "socket")
-	elsewhere := !plainPath(dir) || len(dir) > maxSocketDir
-	if elsewhere {
+	isMoved := !plainPath(dir) || len(dir) > maxSocketDir
+	if isMoved {
 		sum := sha256.Sum256([]byte(c.cfg.Dir))
 		name := fmt.Sprintf("hub-pg-%d-%s", os.Getuid(), hex.EncodeToString(sum[:6]))
 		dir = filepath.Join(shortTempDir(maxSocketDir-len(name)), name)
@@ -217,10 +217,10 @@ func (c *cluster) makeSocketDir() (string, error) {
 	if err := os.RemoveAll(dir); err != nil && !errors.Is(err, os.ErrPermission) {
 		return "", fmt.Errorf("clearing the socket's directory: %w", err)
 	}
-	// Mkdir, unlike MkdirAll, fails on a directory or link that someone planted
-	// at this guessable name; then a name nobody can guess is used.
+	// Mkdir, unlike MkdirAll, fails on a directory or link that another user created
+	// under this predictable name; then a random name is used.
 	err := os.Mkdir(dir, 0o700)
-	if elsewhere && errors.Is(err, os.ErrExist) {
+	if isMoved && errors.Is(err, os.ErrExist) {
 		dir, err = os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+"-")
 	}
 	if err != nil {

@@ -113,7 +113,7 @@ func startHolder(t *testing.T, dir string, change func(*exec.Cmd)) *holder {
 	return h
 }
 
-// read gives the number of the next line, which must be of this kind.
+// read returns the number of the next line, which must be of a kind.
 func (h *holder) read(t *testing.T, kind string) int {
 	t.Helper()
 	var got string
@@ -202,7 +202,7 @@ func start(t *testing.T, cfg embedded.PostgresConfig) *embedded.Postgres {
 	return p
 }
 
-// query runs one statement and gives its one value as text.
+// query runs one statement and returns its one value as text.
 func query(t *testing.T, url, statement string) string {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), url)

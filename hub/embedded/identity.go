@@ -93,7 +93,7 @@ func (id identity) reaches(dir string) bool {
 	// Not cmd.Dir: that is entered before the capabilities take effect.
 	cmd := exec.Command("/bin/sh", "-c", `cd -- "$1"`, "sh", dir)
 	cmd.Dir = "/"
-	cmd.SysProcAttr = id.attr()
+	cmd.SysProcAttr = id.sysProcAttr()
 	return cmd.Run() == nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attr makes a program run as this identity.
-func (id identity) attr() *syscall.SysProcAttr {
+// sysProcAttr returns the attributes that make a program run as this identity.
+func (id identity) sysProcAttr() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{}
 	switch id.mode {
 	case modeUser:

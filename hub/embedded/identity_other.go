@@ -4,9 +4,9 @@ package embedded
 
 import "syscall"
 
-// attr makes a program run as this identity; namespaces and capabilities are
-// Linux's, so elsewhere their modes are setuid again.
-func (id identity) attr() *syscall.SysProcAttr {
+// sysProcAttr returns the attributes that make a program run as this identity. Namespaces and
+// capabilities are Linux's: elsewhere their modes are setuid.
+func (id identity) sysProcAttr() *syscall.SysProcAttr {
 	if id.mode == modeUser {
 		return &syscall.SysProcAttr{}
 	}

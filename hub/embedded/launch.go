@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	readyTick = 5 * time.Millisecond // how often the lock file is looked at while the server starts
+	readyTick = 5 * time.Millisecond // between reads of the lock file while the server starts
 	// A killed server's connections hold its shared memory until they notice; a
 	// busy one may take long, so after this time they are killed too.
-	orphanPatience = time.Second
-	maxLogSize     = 16 << 20 // bytes; a longer log is moved to postgres.log.1 at the next start
-	logTail        = 2 << 10  // bytes of it shown when a start fails
+	orphanTimeout = time.Second
+	maxLogSize    = 16 << 20 // bytes; a longer log is moved to postgres.log.1 at the next start
+	logTail       = 2 << 10  // bytes of it shown when a start fails
 )
 
 // launch starts the server and waits until it accepts connections.
@@ -40,7 +40,7 @@ func (c *cluster) launch(ctx context.Context) (*child.Process, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the server's log: %w", err)
 		}
-		server, err := c.spawn(log)
+		server, err := c.startServer(log)
 		if err != nil {
 			return nil, err
 		}
@@ -48,16 +48,16 @@ func (c *cluster) launch(ctx context.Context) (*child.Process, error) {
 		if err == nil {
 			return server, nil
 		}
-		output := tail(log.Name(), from)
+		output := logSince(log.Name(), from)
 		if ctx.Err() != nil || !strings.Contains(output, "shared memory block") {
 			return nil, fmt.Errorf("starting PostgreSQL: %w; its log %s ends:\n%s", err, log.Name(), output)
 		}
-		if time.Since(began) > orphanPatience {
+		if time.Since(began) > orphanTimeout {
 			killOrphans(c.data)
 		}
 		select {
 		case <-time.After(retry):
-			retry = min(2*retry, orphanPatience)
+			retry = min(2*retry, orphanTimeout)
 		case <-ctx.Done():
 		}
 	}
@@ -101,8 +101,8 @@ func openLog(path string) (*os.File, error) {
 	return log, nil
 }
 
-// tail reads what the log gained since from, its end where that is much.
-func tail(path string, from int64) string {
+// logSince returns what was written to the log since offset from, at most its last logTail bytes.
+func logSince(path string, from int64) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return err.Error()

@@ -36,7 +36,7 @@ type PostgresConfig struct {
 	BinDir string
 	// Search lists more directories to look in, before the usual places.
 	Search []string
-	// Ephemeral gives up durability for speed: for tests, whose data is thrown away.
+	// Ephemeral trades durability for speed: for tests, whose data is thrown away.
 	Ephemeral bool
 	// Params are server settings that win over this package's, e.g. "max_connections".
 	Params map[string]string

@@ -92,7 +92,7 @@ func TestSecondHubIsRefused(t *testing.T) {
 	start(t, cfg)
 }
 
-func TestDoneTellsOfAnUnaskedEnd(t *testing.T) {
+func TestDoneReportsAKilledServer(t *testing.T) {
 	t.Parallel()
 	cfg := config(t, filepath.Join(t.TempDir(), "pg"))
 	p := start(t, cfg)

@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// serves reports whether the process, named by this cluster's lock file, is a
+// isServerOf reports whether the process, named by this cluster's lock file, is a
 // living PostgreSQL server of the cluster.
-func serves(pid int, data string) bool {
+func isServerOf(pid int, data string) bool {
 	if !isLivingPostgres(pid) {
 		return false
 	}
-	same, err := worksIn(pid, data)
+	isInData, err := worksIn(pid, data)
 	// Root without CAP_SYS_PTRACE, as in a container, may not look: the name has to do.
-	return same || os.IsPermission(err) && os.Geteuid() == 0
+	return isInData || os.IsPermission(err) && os.Geteuid() == 0
 }
 
 func isLivingPostgres(pid int) bool {
@@ -53,7 +53,7 @@ func killOrphans(data string) {
 		if err != nil || !isLivingPostgres(pid) {
 			continue
 		}
-		if same, _ := worksIn(pid, data); same {
+		if isInData, _ := worksIn(pid, data); isInData {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// serves reports whether the process is a living PostgreSQL server. Without /proc
+// isServerOf reports whether the process is a living PostgreSQL server. Without /proc
 // its name has to do: it was read from this cluster's lock file.
-func serves(pid int, _ string) bool {
+func isServerOf(pid int, _ string) bool {
 	out, err := exec.Command("ps", "-o", "state=,comm=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
 		return false // no such process
@@ -20,5 +20,5 @@ func serves(pid int, _ string) bool {
 	return len(words) >= 2 && !strings.HasPrefix(words[0], "Z") && filepath.Base(words[1]) == "postgres"
 }
 
-// killOrphans does nothing: without /proc there is no telling whose they are.
+// killOrphans does nothing: without /proc the cluster of a process is unknown.
 func killOrphans(string) {}

@@ -23,7 +23,7 @@ import (
 const (
 	redisDirPrefix = "hub-redis-"
 	redisSocket    = "redis.sock"
-	redisDeadAge   = time.Minute // a socket nobody listens on is left alone for so long
+	redisDeadAge   = time.Minute // until a socket without a listener is removed
 	// Keys expire at this rhythm. A key set just before a tick is aged by the
 	// whole tick, so a lifetime is wrong by up to this much either way.
 	ttlTick = 100 * time.Millisecond
@@ -71,7 +71,7 @@ func StartRedis(logger *slog.Logger) (*Redis, error) {
 	}
 	_ = first.Close()
 	r.running.Go(r.accept)
-	r.running.Go(r.age)
+	r.running.Go(r.expireKeys)
 	logger.Info("in-process Redis started", "socket", r.Addr())
 	return r, nil
 }
@@ -96,9 +96,9 @@ func (r *Redis) accept() {
 	}
 }
 
-// age lets keys expire: by itself miniredis's time stands still. (Its ClockTTL
-// would visit every key on every command.)
-func (r *Redis) age() {
+// expireKeys advances miniredis's time, which stands still by itself, so that keys expire. (Its
+// ClockTTL would visit every key on every command.)
+func (r *Redis) expireKeys() {
 	last, wait := time.Now(), ttlTick
 	for {
 		select {
@@ -140,11 +140,11 @@ func (r *Redis) Close() {
 }
 
 // removeDeadRedis removes what killed hubs left in temp: our sockets that
-// nobody listens on.
+// no process listens on.
 func removeDeadRedis(temp string) {
 	entries, err := os.ReadDir(temp)
 	if err != nil {
-		return // then making our own directory fails, and says why
+		return // creating our own directory then fails with the reason
 	}
 	for _, entry := range entries {
 		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), redisDirPrefix) {

@@ -13,7 +13,7 @@ import (
 // beside it on the same machine; ok is false where none is running.
 func RunningPostgresURL(dir string) (address string, ok bool) {
 	data := filepath.Join(dir, "cluster")
-	if f := readPidFile(data); f.pid <= 1 || f.status != "ready" || !serves(f.pid, data) {
+	if f := readPidFile(data); f.pid <= 1 || f.status != "ready" || !isServerOf(f.pid, data) {
 		return "", false
 	}
 	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))

@@ -16,8 +16,8 @@ import (
 
 const (
 	takeOverTick = 10 * time.Millisecond
-	// How long a leftover server may take for each harder way of being asked to end.
-	takeOverPatience = 10 * time.Second
+	// How long a leftover server may take to end after each signal.
+	takeOverTimeout = 10 * time.Second
 )
 
 // takeOver ends the server that a killed hub left on the cluster, and removes a
@@ -33,18 +33,18 @@ func takeOver(ctx context.Context, data string) error {
 	if pid <= 1 {
 		return nil
 	}
-	for _, ask := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL} {
-		if !serves(pid, data) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL} {
+		if !isServerOf(pid, data) {
 			break
 		}
-		if err := syscall.Kill(pid, ask); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("ending the PostgreSQL server %d left on %s: %w", pid, data, err)
 		}
 		if err := awaitGone(ctx, pid, data); err != nil {
 			return fmt.Errorf("waiting for the PostgreSQL server %d left on %s: %w", pid, data, err)
 		}
 	}
-	if serves(pid, data) {
+	if isServerOf(pid, data) {
 		return fmt.Errorf("taking over %s: the PostgreSQL server %d left on it does not end", data, pid)
 	}
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !os.IsNotExist(err) {
@@ -55,7 +55,7 @@ func takeOver(ctx context.Context, data string) error {
 
 // awaitGone waits until pid serves data no more, takeOverPatience at most.
 func awaitGone(ctx context.Context, pid int, data string) error {
-	for end := time.Now().Add(takeOverPatience); serves(pid, data) && time.Now().Before(end); {
+	for end := time.Now().Add(takeOverTimeout); isServerOf(pid, data) && time.Now().Before(end); {
 		select {
 		case <-time.After(takeOverTick):
 		case <-ctx.Done():

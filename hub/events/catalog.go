@@ -66,20 +66,20 @@ func messagingCatalog() []Described {
 
 func hubCatalog() []Described {
 	const id, url = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b44", "https://example.com/webhooks"
-	whose := HubSubject{TenantID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b55", TenantName: "Acme", Product: "shop", Environment: "live"}
+	subject := HubSubject{TenantID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b55", TenantName: "Acme", Product: "shop", Environment: "live"}
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	before := at.Add(-10 * time.Minute)
 	return []Described{
-		{"Every attempt at an endpoint has failed for a while (10 minutes, if the hub is not set up otherwise), and at least five.", EndpointFailing{whose, id, url, before, 14}},
-		{"A failing endpoint takes deliveries again.", EndpointRecovered{whose, id, url, before, at}},
-		{"An endpoint responded 410, and the hub disabled it.", EndpointDisabled{whose, id, url, "gone", at}},
-		{"An endpoint was disabled for 15 days. Events make no deliveries to it until it is enabled.", EndpointAbandoned{whose, id, url, at.AddDate(0, 0, -15), at}},
+		{"Every attempt at an endpoint has failed for a while (10 minutes, if the hub is not set up otherwise), and at least five.", EndpointFailing{subject, id, url, before, 14}},
+		{"A failing endpoint takes deliveries again.", EndpointRecovered{subject, id, url, before, at}},
+		{"An endpoint responded 410, and the hub disabled it.", EndpointDisabled{subject, id, url, "gone", at}},
+		{"An endpoint was disabled for 15 days. Events make no deliveries to it until it is enabled.", EndpointAbandoned{subject, id, url, at.AddDate(0, 0, -15), at}},
 		{"The first delivery of an episode was parked. The hub sends what is parked when the receiver takes deliveries again.", DeliveryParked{
-			HubSubject: whose, EndpointID: id, URL: url, DeliveryID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e0001", ParkedType: "invoice.created", Reason: "retries_exhausted",
+			HubSubject: subject, EndpointID: id, URL: url, DeliveryID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e0001", ParkedType: "invoice.created", Reason: "retries_exhausted",
 		}},
-		{"The peer of an integration fails its checks or its registration. Deliveries to it are parked.", IntegrationError{whose, id, "clinic", "the peer answered 503", at}},
-		{"An integration that failed is active again.", IntegrationRecovered{whose, id, "clinic", before, at}},
-		{"An API key ends within seven days.", KeyExpiring{whose, id, "web shop", "a1B2", at.AddDate(0, 0, 7)}},
-		{"Received entries wait for a person to decide.", InboxWaiting{whose, 1, at}},
+		{"The peer of an integration fails its checks or its registration. Deliveries to it are parked.", IntegrationError{subject, id, "clinic", "the peer answered 503", at}},
+		{"An integration that failed is active again.", IntegrationRecovered{subject, id, "clinic", before, at}},
+		{"An API key ends within seven days.", KeyExpiring{subject, id, "web shop", "a1B2", at.AddDate(0, 0, 7)}},
+		{"Received entries wait for a person to decide.", InboxWaiting{subject, 1, at}},
 	}
 }

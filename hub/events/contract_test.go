@@ -44,7 +44,8 @@ The events that scheduling, clinic and messaging products exchange, with the mem
 - Members marked *extra* are not in the interfaces: products of other makers may not send them.
 - Receivers ignore members they do not know.
 - Ids are opaque strings of the sending product. Amounts are numbers with two decimals.
-- An event may arrive more than once, with the same id and bytes, and in any order.
+- An event may arrive more than once, with the same id and bytes.
+- Without an ordering key events may arrive in any order; integrations get the events of one key in order.
 `)
 	for _, product := range []struct {
 		title, file string

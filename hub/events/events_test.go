@@ -17,8 +17,8 @@ import (
 func TestWireFormat(t *testing.T) {
 	t.Parallel()
 	phone, method, appointment := "+5511987654321", "pix", "a1"
-	whose, at := events.HubSubject{TenantID: "t1", TenantName: "Acme", Product: "shop", Environment: "live"}, time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	const whoseText = `"tenant_id":"t1","tenant_name":"Acme","product":"shop","environment":"live",`
+	subject, at := events.HubSubject{TenantID: "t1", TenantName: "Acme", Product: "shop", Environment: "live"}, time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	const subjectText = `"tenant_id":"t1","tenant_name":"Acme","product":"shop","environment":"live",`
 	cases := []struct {
 		data events.Data
 		wire string
@@ -51,15 +51,15 @@ func TestWireFormat(t *testing.T) {
 		{events.TicketCreated{Phone: phone, Name: "Caio", TicketID: "7", Queue: "Sales"}, `ticket.created {"phone":"+5511987654321","name":"Caio","ticket_id":"7","queue":"Sales"}`},
 		{events.TicketClosed{TicketID: "7", Resolution: "done"}, `ticket.closed {"ticket_id":"7","resolution":"done"}`},
 		{events.ContactCreated{Phone: phone, Name: "Caio", Email: "c@example.com"}, `contact.created {"phone":"+5511987654321","name":"Caio","email":"c@example.com"}`},
-		{events.EndpointFailing{whose, "e1", "https://a.example/h", at, 14}, `hub.endpoint.failing {` + whoseText + `"endpoint_id":"e1","url":"https://a.example/h","failing_since":"2026-03-02T12:00:00Z","attempts":14}`},
-		{events.EndpointRecovered{whose, "e1", "https://a.example/h", at, at}, `hub.endpoint.recovered {` + whoseText + `"endpoint_id":"e1","url":"https://a.example/h","failing_since":"2026-03-02T12:00:00Z","recovered_at":"2026-03-02T12:00:00Z"}`},
-		{events.EndpointDisabled{whose, "e1", "https://a.example/h", "gone", at}, `hub.endpoint.disabled {` + whoseText + `"endpoint_id":"e1","url":"https://a.example/h","reason":"gone","disabled_at":"2026-03-02T12:00:00Z"}`},
-		{events.EndpointAbandoned{whose, "e1", "https://a.example/h", at, at}, `hub.endpoint.abandoned {` + whoseText + `"endpoint_id":"e1","url":"https://a.example/h","disabled_at":"2026-03-02T12:00:00Z","abandoned_at":"2026-03-02T12:00:00Z"}`},
-		{events.DeliveryParked{HubSubject: whose, IntegrationID: "i1", URL: "https://a.example/h", DeliveryID: "d1", ParkedType: "a.b", Reason: "gone"}, `hub.delivery.parked {` + whoseText + `"integration_id":"i1","url":"https://a.example/h","delivery_id":"d1","event_type":"a.b","reason":"gone"}`},
-		{events.IntegrationError{whose, "i1", "clinic", "away", at}, `hub.integration.error {` + whoseText + `"integration_id":"i1","peer":"clinic","error":"away","error_since":"2026-03-02T12:00:00Z"}`},
-		{events.IntegrationRecovered{whose, "i1", "clinic", at, at}, `hub.integration.recovered {` + whoseText + `"integration_id":"i1","peer":"clinic","error_since":"2026-03-02T12:00:00Z","recovered_at":"2026-03-02T12:00:00Z"}`},
-		{events.KeyExpiring{whose, "k1", "shop", "abcd", at}, `hub.key.expiring {` + whoseText + `"key_id":"k1","name":"shop","last4":"abcd","expires_at":"2026-03-02T12:00:00Z"}`},
-		{events.InboxWaiting{whose, 3, at}, `hub.inbox.waiting {` + whoseText + `"waiting":3,"oldest_since":"2026-03-02T12:00:00Z"}`},
+		{events.EndpointFailing{subject, "e1", "https://a.example/h", at, 14}, `hub.endpoint.failing {` + subjectText + `"endpoint_id":"e1","url":"https://a.example/h","failing_since":"2026-03-02T12:00:00Z","attempts":14}`},
+		{events.EndpointRecovered{subject, "e1", "https://a.example/h", at, at}, `hub.endpoint.recovered {` + subjectText + `"endpoint_id":"e1","url":"https://a.example/h","failing_since":"2026-03-02T12:00:00Z","recovered_at":"2026-03-02T12:00:00Z"}`},
+		{events.EndpointDisabled{subject, "e1", "https://a.example/h", "gone", at}, `hub.endpoint.disabled {` + subjectText + `"endpoint_id":"e1","url":"https://a.example/h","reason":"gone","disabled_at":"2026-03-02T12:00:00Z"}`},
+		{events.EndpointAbandoned{subject, "e1", "https://a.example/h", at, at}, `hub.endpoint.abandoned {` + subjectText + `"endpoint_id":"e1","url":"https://a.example/h","disabled_at":"2026-03-02T12:00:00Z","abandoned_at":"2026-03-02T12:00:00Z"}`},
+		{events.DeliveryParked{HubSubject: subject, IntegrationID: "i1", URL: "https://a.example/h", DeliveryID: "d1", ParkedType: "a.b", Reason: "gone"}, `hub.delivery.parked {` + subjectText + `"integration_id":"i1","url":"https://a.example/h","delivery_id":"d1","event_type":"a.b","reason":"gone"}`},
+		{events.IntegrationError{subject, "i1", "clinic", "away", at}, `hub.integration.error {` + subjectText + `"integration_id":"i1","peer":"clinic","error":"away","error_since":"2026-03-02T12:00:00Z"}`},
+		{events.IntegrationRecovered{subject, "i1", "clinic", at, at}, `hub.integration.recovered {` + subjectText + `"integration_id":"i1","peer":"clinic","error_since":"2026-03-02T12:00:00Z","recovered_at":"2026-03-02T12:00:00Z"}`},
+		{events.KeyExpiring{subject, "k1", "shop", "abcd", at}, `hub.key.expiring {` + subjectText + `"key_id":"k1","name":"shop","last4":"abcd","expires_at":"2026-03-02T12:00:00Z"}`},
+		{events.InboxWaiting{subject, 3, at}, `hub.inbox.waiting {` + subjectText + `"waiting":3,"oldest_since":"2026-03-02T12:00:00Z"}`},
 	}
 	keys := map[string]string{ // ordering keys, by what the event is about
 		events.TypeContactCreated: "", events.TypePatientDeleted: "", events.TypeInboxWaiting: "", // in no order

@@ -57,22 +57,22 @@ func copyCluster(ctx context.Context, dir string, p preparation) error {
 		return err
 	}
 	defer lock.Release()
-	kept := filepath.Join(parent, "cluster-"+sum)
-	if _, err := os.Stat(kept); err == nil {
-		return copyTree(ctx, kept, filepath.Join(dir, "cluster"))
+	original := filepath.Join(parent, "cluster-"+sum)
+	if _, err := os.Stat(original); err == nil {
+		return copyTree(ctx, original, filepath.Join(dir, "cluster"))
 	}
 	removeOldClusters(parent)
 	if err := makeCluster(ctx, dir, p); err != nil {
 		return err
 	}
-	unfinished := kept + ".new"
-	if err := os.RemoveAll(unfinished); err != nil {
+	incomplete := original + ".new"
+	if err := os.RemoveAll(incomplete); err != nil {
 		return fmt.Errorf("removing an unfinished cluster: %w", err)
 	}
-	if err := copyTree(ctx, filepath.Join(dir, "cluster"), unfinished); err != nil {
+	if err := copyTree(ctx, filepath.Join(dir, "cluster"), incomplete); err != nil {
 		return err
 	}
-	if err := os.Rename(unfinished, kept); err != nil {
+	if err := os.Rename(incomplete, original); err != nil {
 		return fmt.Errorf("keeping a cluster: %w", err)
 	}
 	return nil
@@ -137,15 +137,15 @@ func addFiles(hash io.Writer, files fs.FS, dir string) error {
 // What cannot be removed stays.
 func removeOldClusters(parent string) {
 	paths, _ := filepath.Glob(filepath.Join(parent, "cluster-*")) // its error is a wrong pattern
-	made := make(map[string]time.Time, len(paths))
+	modified := make(map[string]time.Time, len(paths))
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {
-			made[path] = info.ModTime()
+			modified[path] = info.ModTime()
 		}
 	}
-	slices.SortFunc(paths, func(a, b string) int { return made[b].Compare(made[a]) }) // newest first
+	slices.SortFunc(paths, func(a, b string) int { return modified[b].Compare(modified[a]) }) // newest first
 	for i, path := range paths {
-		if i >= maxClusters-1 || time.Since(made[path]) > clusterLifetime {
+		if i >= maxClusters-1 || time.Since(modified[path]) > clusterLifetime {
 			_ = os.RemoveAll(path)
 		}
 	}

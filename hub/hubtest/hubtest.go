@@ -70,6 +70,7 @@ func Main(m *testing.M, after ...func()) {
 	for _, end := range after {
 		end()
 	}
+	runAtEnd()
 	stopPostgres()
 	stopRedis()
 	onDisk.remove()

@@ -20,19 +20,41 @@ func OddTexts() []string {
 // LongText is a text of a megabyte.
 func LongText() string { return strings.Repeat("ü", 512<<10) }
 
+// indexBreaking is the length of a text, in bytes, that passes the limits of bodies, and that no
+// index of PostgreSQL takes.
+const indexBreaking = 100_000
+
 // oddValues returns JSON values of each type, as they are written: of numbers that are too
-// large, texts that are none, and a text of a megabyte.
+// large, texts that are none, and a long text.
 func oddValues() []string {
-	values := []string{
+	values := append(oddWithoutTexts(),
+		`"a\u0000b"`, `"\udc00x"`, `"2026-02-30T00:00:00Z"`, `"0000-01-01T00:00:00Z"`, `"9999-12-31T23:59:59-23:59"`, `"99999999999999"`, `"99999999999999999999"`, "\"\xed\xa0\x80\"",
+	)
+	return append(values, written(append(OddTexts(), strings.Repeat("ü", indexBreaking/2)))...)
+}
+
+// oddInsteadOfContainer are the values of [oddValues] that stand where an object or an array
+// belongs: a decoder refuses every text there, whatever it says, so that of these a few do.
+func oddInsteadOfContainer() []string {
+	return append(oddWithoutTexts(), written([]string{"", "🙂", "0", "null", "[", "{}", "0000-01-01T00:00:00Z", strings.Repeat("ü", indexBreaking/2)})...)
+}
+
+// oddWithoutTexts are values that are no texts, or texts that are none.
+func oddWithoutTexts() []string {
+	return []string{
 		"null", "true", "0", "-1", "1.5", "1e308", "1e999", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "[]", "{}", "[null]", "[[]]", `{"":null}`,
-		`"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\udc00x"`, `"2026-02-30T00:00:00Z"`, `"0000-01-01T00:00:00Z"`, `"9999-12-31T23:59:59-23:59"`, `"99999999999999"`, `"99999999999999999999"`,
+		`"\u0000"`, `"\ud800"`, "\"\xff\xfe\"",
 	}
-	for _, text := range append(OddTexts(), LongText()) {
+}
+
+// written returns texts as JSON.
+func written(texts []string) (values []string) {
+	for _, text := range texts {
 		if raw, err := json.Marshal(text); err == nil {
 			values = append(values, string(raw))
 		}
 	}
-	return append(values, "\"\xff\xfe\"", "\"\xed\xa0\x80\"")
+	return values
 }
 
 // oddPlace stands for the value that is replaced.
@@ -52,22 +74,33 @@ func OddBodies(valid any, names ...string) ([]string, error) {
 	}
 	var bodies []string
 	for _, replaced := range replaceEach(decoded, names) {
-		text, err := json.Marshal(replaced)
+		text, err := json.Marshal(replaced.body)
 		if err != nil {
 			return nil, err
 		}
-		for _, value := range oddValues() {
+		for _, value := range replaced.values {
 			bodies = append(bodies, strings.Replace(string(text), `"`+oddPlace+`"`, value, 1))
 		}
 	}
 	return bodies, nil
 }
 
+// replacement is a body in which one value is replaced by oddPlace, and what to put there.
+type replacement struct {
+	body   any
+	values []string
+}
+
 // replaceEach returns copies of a value in each of which one value is replaced by oddPlace; with
 // names, one in a member of these.
-func replaceEach(value any, names []string) (list []any) {
+func replaceEach(value any, names []string) (list []replacement) {
+	values := oddValues
+	switch value.(type) {
+	case map[string]any, []any:
+		values = oddInsteadOfContainer
+	}
 	if len(names) == 0 {
-		list = append(list, oddPlace)
+		list = append(list, replacement{oddPlace, values()})
 	}
 	switch value := value.(type) {
 	case map[string]any:
@@ -78,16 +111,16 @@ func replaceEach(value any, names []string) (list []any) {
 			}
 			for _, replaced := range replaceEach(value[name], below) {
 				changed := maps.Clone(value)
-				changed[name] = replaced
-				list = append(list, changed)
+				changed[name] = replaced.body
+				list = append(list, replacement{changed, replaced.values})
 			}
 		}
 	case []any:
 		for i := range value {
 			for _, replaced := range replaceEach(value[i], names) {
 				changed := slices.Clone(value)
-				changed[i] = replaced
-				list = append(list, changed)
+				changed[i] = replaced.body
+				list = append(list, replacement{changed, replaced.values})
 			}
 		}
 	}

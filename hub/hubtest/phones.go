@@ -34,10 +34,10 @@ var Phones = []Phone{
 	{"11.96000.0000", "+5511960000000", "+551160000000"},
 	{"+55 55 98765-4321", "+5555987654321", "+555587654321"}, // an area that looks like the country
 	{"55 98765-4321", "+5555987654321", "+555587654321"},
-	// No number begins with 0 or 1: without their nine these are nobody else's.
+	// No number begins with 0 or 1: without their nine these are no other numbers.
 	{"+55 11 91234-5678", "+5511912345678", "+551112345678"},
 	{"+55 11 90123-4567", "+5511901234567", "+551101234567"},
-	// Mobiles that were never without their nine: what is left is somebody's landline.
+	// Mobiles that were never without their nine: what is left is a landline.
 	{"+55 11 92222-3333", "+5511922223333", ""},
 	{"+55 11 93333-4444", "+5511933334444", ""},
 	{"+55 11 95999-9999", "+5511959999999", ""},
@@ -59,7 +59,7 @@ var Phones = []Phone{
 // InvalidPhones are texts of which no part of the hub makes a phone number.
 var InvalidPhones = []string{
 	"", " ", "+", "0", "00", "7", "+55", "+0000000000", "0000000000", "+0012125551234", "000 351 912 345 678", "+055 11 98765-4321", "1234567", "+1234567", "12345678901234567890", "abc",
-	// Without an area code it is nobody's number, and no foreign one.
+	// Without an area code it is no number, and no foreign one.
 	"98888-7772", "988887772", "8888-7772", "3333-4444", "(98888) 7772", "0 98888-7772", "0xx98888-7772", "212345678", "12345678", "+55 98888-7772", "+55 3333-4444", "0055 98888-7772", "550987654321",
 	"0800-FLOWERS", "9xx87654321", "+55 11 98765-4321 ramal 7", "tel:+5511987654321", "11\x00987654321", "٠١٢٣٤٥٦٧٨٩",
 }

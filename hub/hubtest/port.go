@@ -17,8 +17,8 @@ import (
 	"integrationhub/hub/internal/filelock"
 )
 
-// Ports that systems do not give to outgoing connections: what a server that is
-// stopped for a while had can only be taken by somebody who asks for it.
+// Ports that systems do not use for outgoing connections: the port of a server that is
+// stopped for a while can only be taken by a program that asks for it.
 const (
 	firstPort = 10_000
 	lastPort  = 29_999
@@ -51,7 +51,7 @@ func FreeAddress() (string, error) {
 			return "", fmt.Errorf("reserving a port: %w", err)
 		}
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		if !refuses(address) { // somebody else's
+		if !refuses(address) { // another program's
 			lock.Release()
 			continue
 		}
@@ -61,7 +61,7 @@ func FreeAddress() (string, error) {
 	return "", fmt.Errorf("reserving a port: none of 200 between %d and %d is free", firstPort, lastPort)
 }
 
-// refuses reports whether nobody listens on an address. It does not listen itself to find
+// refuses reports whether no process listens on an address. It does not listen itself to find
 // out: a process that is just being started keeps a copy of such a listener for some
 // milliseconds, and the server could not have the port yet.
 func refuses(address string) bool {

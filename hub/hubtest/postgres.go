@@ -49,7 +49,7 @@ func Database(t testing.TB) *pgxpool.Pool {
 }
 
 // DatabaseURL creates a migrated database for the test, dropped when the
-// test ends, whoever is still connected.
+// test ends, also with open connections.
 func DatabaseURL(t testing.TB) string {
 	t.Helper()
 	startShared(t, preparation{})
@@ -70,16 +70,6 @@ func PreparedDatabaseURL(t testing.TB, name string, files fs.FS, prepare func(ct
 	}))
 	require.NoError(t, made.(func() error)())
 	return cloneDatabase(t, p.database())
-}
-
-// SharedDatabaseURL is [DatabaseURL] for what several tests share: the database
-// lives as long as the process.
-func SharedDatabaseURL(t testing.TB) string {
-	t.Helper()
-	startShared(t, preparation{})
-	name, err := newDatabase(template)
-	require.NoError(t, err)
-	return databaseURL(name)
 }
 
 // EmptyDatabaseURL creates an empty database for the test, not migrated.
@@ -169,18 +159,13 @@ func hasDatabase(ctx context.Context, admin *pgxpool.Pool, name string) (exists 
 
 func cloneDatabase(t testing.TB, from string) string {
 	t.Helper()
-	name, err := newDatabase(from)
-	require.NoError(t, err)
+	name := fmt.Sprintf("test_%d", shared.next.Add(1))
+	require.NoError(t, createDatabase(context.Background(), shared.admin, name, from))
 	t.Cleanup(func() {
 		_, err := shared.admin.Exec(context.Background(), "drop database "+name+" with (force)")
 		require.NoError(t, err)
 	})
-	return databaseURL(name)
-}
-
-func newDatabase(from string) (name string, err error) {
-	name = fmt.Sprintf("test_%d", shared.next.Add(1))
-	return name, createDatabase(context.Background(), shared.admin, name, from)
+	return urlOf(shared.server.URL(), name)
 }
 
 func createDatabase(ctx context.Context, admin *pgxpool.Pool, name, from string) error {
@@ -190,8 +175,6 @@ func createDatabase(ctx context.Context, admin *pgxpool.Pool, name, from string)
 	}
 	return nil
 }
-
-func databaseURL(name string) string { return urlOf(shared.server.URL(), name) }
 
 // urlOf is the URL of a database on the server of another's URL.
 func urlOf(server, name string) string {
@@ -268,7 +251,7 @@ func (p *PostgresServer) RestartIfEnded() (ended bool) {
 	p.t.Helper()
 	select {
 	case <-p.server.Done(): //nolint:errcheck // only that it ended matters
-		require.NoError(p.t, p.server.Stop(context.Background())) // gives up the directory
+		require.NoError(p.t, p.server.Stop(context.Background())) // releases the directory
 		p.Start()
 		return true
 	default:
@@ -282,5 +265,5 @@ func (p *PostgresServer) Kill() {
 	p.t.Helper()
 	require.NoError(p.t, syscall.Kill(p.server.Pid(), syscall.SIGKILL))
 	require.Error(p.t, <-p.server.Done())
-	require.NoError(p.t, p.server.Stop(context.Background())) // gives up the directory
+	require.NoError(p.t, p.server.Stop(context.Background())) // releases the directory
 }

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	redisDatabases = 4096 // one for each test that asks; an unused one costs nothing to speak of
+	redisDatabases = 4096 // one for each test; an unused one costs little
 	redisTimeout   = 20 * time.Second
 	redisTick      = 5 * time.Millisecond
 )

@@ -13,9 +13,8 @@ import (
 )
 
 // FindInDatabase searches every column of every table of a database, whichever schema it
-// is in, as one would search a dump: letter for letter, but for the case. It gives where
-// the needle was found, as schema.table.column. What is written in another way, such as
-// the escapes of JSON, is not seen through.
+// is in, as a search of a dump would, ignoring case. It returns where the needle was found, as
+// schema.table.column. It decodes nothing, such as the escapes of JSON.
 func FindInDatabase(t testing.TB, url, needle string) []string {
 	t.Helper()
 	ctx := context.Background()

@@ -84,3 +84,28 @@ func TestTrigramsAreInEveryPath(t *testing.T) {
 	require.NoError(t, db.QueryRow(t.Context(), `select indisvalid from pg_index where indexrelid = 'scheduling.clients_search'::regclass`).Scan(&isValid))
 	require.True(t, isValid)
 }
+
+// Integrations that were made before order are not ordered; those made from then on are.
+func TestIntegrationsOfBeforeAreNotOrdered(t *testing.T) {
+	t.Parallel()
+	pool := hubtest.Database(t)
+	migration, err := os.ReadFile("00084_ordered_integrations.sql")
+	require.NoError(t, err)
+	insert := `
+		with tenant as (insert into hub.tenants (id, product, name) values (gen_random_uuid(), 'shop', 'Shop') returning id)
+		insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url) select gen_random_uuid(), id, 'live', 'crm', 'active', '' from tenant`
+	for _, statement := range []string{
+		`insert into hub.products (name, prefix, title) values ('shop', 'shp', 'Shop')`,
+		`alter table hub.integrations drop column ordered cascade`, // as before the migration, but for a trigger
+		`create trigger config_changed after update on hub.integrations for each row execute function hub.record_config_change()`,
+		insert,
+		string(migration),
+		insert,
+	} {
+		_, err := pool.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	var ordered []bool
+	require.NoError(t, pool.QueryRow(t.Context(), `select array_agg(ordered order by created_at) from hub.integrations`).Scan(&ordered))
+	require.Equal(t, []bool{false, true}, ordered)
+}

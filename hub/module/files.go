@@ -27,7 +27,7 @@ type Picture struct {
 	Content []byte
 }
 
-// Blobs stores files of any type that nobody reaches but the module, such as attachments
+// Blobs stores files of any type that only the module reaches, such as attachments
 // of messages. They are written and read as streams. Methods return [hub.ErrUnavailable]
 // if the store does not respond.
 type Blobs interface {

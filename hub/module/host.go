@@ -101,7 +101,7 @@ type Delivery struct {
 type Erasures interface {
 	// AddTraces adds identifiers of the person's data in the log, in the transaction that
 	// publishes or handles the event. The hub stores them encrypted until the payloads
-	// are erased, and sends them to nobody.
+	// are erased, and sends none of them.
 	AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces LogTraces) error
 	// Release ends the wait for receivers that have not accepted the event, and erases
 	// the event itself. Its failed deliveries can no longer be retried, and its parked
@@ -206,6 +206,12 @@ type Credentials interface {
 	// VerifyAccessToken verifies an access token. ok is false if it is invalid or expired.
 	// The product checks whether the login was revoked.
 	VerifyAccessToken(token string) (user, login uuid.UUID, ok bool)
+}
+
+// InvalidTokenError returns the error for an access token that is missing, wrong or expired,
+// or whose login has ended. It does not say which.
+func InvalidTokenError() *hub.Error {
+	return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
 }
 
 // URLs are public base addresses without a trailing slash.

@@ -47,6 +47,9 @@ type Spec struct {
 	Receives     []string    // event types that [Instance] handles; the response to others is "ignored"
 	Sends        []string    // event types it publishes
 	Limits       []RateLimit // limits of requests without a key; HUB_PRODUCT_LIMITS overrides them
+	// AccessTTL and RefreshTTL are how long its users' tokens are valid at most; 0: as long as
+	// HUB_ACCESS_TTL and HUB_REFRESH_TTL say.
+	AccessTTL, RefreshTTL time.Duration
 }
 
 // RateLimit is a limit of requests per subject, such as an IP address.
@@ -64,8 +67,8 @@ type RateLimit struct {
 type Instance interface {
 	// RegisterRoutes registers the product's own operations. Paths are relative to its
 	// base and begin with /. The hub authenticates callers: see [SchemeBearer]. Bodies
-	// have at most 1 MiB. An operation without path parameters may allow logged-in users
-	// more with its MaxBodyBytes.
+	// have at most 1 MiB. An operation may allow more with its MaxBodyBytes: logged-in users
+	// longer forms, or all callers longer bodies if it needs no credentials.
 	RegisterRoutes(api huma.API)
 	// Authenticate returns the user of a bearer token of this product, or
 	// [hub.ErrUnauthorized] for an invalid token. The hub calls it for operations with
@@ -190,9 +193,10 @@ type CPFSearcher interface {
 
 // InboxReporter is an instance with entries that wait for a person of their tenant.
 type InboxReporter interface {
-	// WaitingInboxes returns the inboxes in which something waits, at most limit of them. The
-	// hub asks every minute.
-	WaitingInboxes(ctx context.Context, limit int) ([]WaitingInbox, error)
+	// WaitingInboxes returns the inboxes in which something waits, ordered by tenant and
+	// environment: those after an inbox, at most limit of them. The zero value is before all.
+	// The hub asks every minute.
+	WaitingInboxes(ctx context.Context, after WaitingInbox, limit int) ([]WaitingInbox, error)
 }
 
 // WaitingInbox is a tenant's inbox in which entries wait.
@@ -249,6 +253,11 @@ type Job struct {
 	// job leases what it works on. Failures are logged.
 	EveryProcess bool
 	Run          func(ctx context.Context, payload []byte) error
+}
+
+// WithoutPayload returns the Run of a [Job] that has no payload.
+func WithoutPayload(run func(context.Context) error) func(context.Context, []byte) error {
+	return func(ctx context.Context, _ []byte) error { return run(ctx) }
 }
 
 // PageProvider is an instance with HTML pages. They are served at the hub's root, not

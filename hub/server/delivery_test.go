@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -342,4 +343,34 @@ func requirePaced(t *testing.T, got []arrival, interval time.Duration) {
 	total := got[len(got)-1].at.Sub(got[0].at)
 	require.GreaterOrEqual(t, total, time.Duration(len(got)-1)*interval-interval/2)
 	require.LessOrEqual(t, total, time.Duration(len(got)-1)*interval*2, "pacing is no standstill")
+}
+
+// Endpoints of one host share connections, which are kept for all that were in flight at once.
+func TestEndpointsOfAHostShareConnections(t *testing.T) {
+	t.Parallel()
+	n := newPlace(t).start(t, func(c *config.Config) { c.DeliveryConcurrency, c.EndpointConcurrency = 64, 1 })
+	a := n.account()
+	const endpoints = 20
+	var mu sync.Mutex
+	connections := map[string]bool{}
+	var together sync.WaitGroup
+	h := newHook(t, func(_ http.ResponseWriter, r *http.Request, _ int) {
+		mu.Lock()
+		connections[r.RemoteAddr] = true
+		mu.Unlock()
+		together.Done()
+		together.Wait()
+	})
+	var ids []string
+	for range endpoints {
+		ids = append(ids, a.endpoint(h, ""))
+	}
+	for range 3 {
+		together.Add(endpoints)
+		event := a.publish("a.b", `{}`)
+		for _, id := range ids {
+			n.settles(event, id, "delivered")
+		}
+	}
+	require.Len(t, connections, endpoints)
 }

@@ -16,30 +16,30 @@ const (
 // errNoAnswer is the error of a dependency that did not answer in time.
 var errNoAnswer = errors.New("no answer in time")
 
-// dependency is a server that probes ask. At most one question is on its way: clients of
-// servers that hang may ignore their contexts for long.
+// dependency is a server that is probed. At most one probe runs: clients of servers that hang
+// may ignore their contexts for long.
 type dependency struct {
 	mu      sync.Mutex
-	current *pendingAnswer // nil: nothing is asked
+	current *pendingProbe // nil: no probe runs
 }
 
-// pendingAnswer is the answer to a question, once done is closed.
-type pendingAnswer struct {
+// pendingProbe is a probe that has been started. Its error is valid once done is closed.
+type pendingProbe struct {
 	done chan struct{}
 	err  error
 }
 
-// ask asks a question, unless one is on its way: then that one counts.
-func (d *dependency) ask(question func() error) *pendingAnswer {
+// probe starts a probe and returns it, or the one that runs.
+func (d *dependency) probe(check func() error) *pendingProbe {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.current != nil {
 		return d.current
 	}
-	answer := &pendingAnswer{done: make(chan struct{})}
+	answer := &pendingProbe{done: make(chan struct{})}
 	d.current = answer
 	go func() {
-		answer.err = question()
+		answer.err = check()
 		d.mu.Lock()
 		d.current = nil
 		d.mu.Unlock()
@@ -48,8 +48,8 @@ func (d *dependency) ask(question func() error) *pendingAnswer {
 	return answer
 }
 
-// await returns the answer's error, or errNoAnswer if there is none within a limit.
-func (a *pendingAnswer) await(ctx context.Context, limit time.Duration) error {
+// await returns the probe's error, or errNoAnswer if it does not end within limit.
+func (a *pendingProbe) await(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/delivery"
 )
 
 // listenerConns is how many connections a process has besides its pools: the one that
@@ -52,7 +52,7 @@ func checkConnections(ctx context.Context, db *pgxpool.Pool, modules int, report
 				- coalesce(current_setting('reserved_connections', true), '0')::integer,
 			greatest(1, count(*) filter (where datname = current_database() and application_name = $1 and query = $2)),
 			count(*) filter (where backend_type = 'client backend' and (datname <> current_database() or application_name not like 'hub-%'))
-		from pg_stat_activity`, engineSettings["application_name"], `listen "`+outbox.DueChannel+`"`).Scan(&use.accepted, &use.processes, &use.others)
+		from pg_stat_activity`, engineSettings["application_name"], `listen "`+delivery.DueChannel+`"`).Scan(&use.accepted, &use.processes, &use.others)
 	if err != nil {
 		report(Finding{"connections", FindingFailed, "reading PostgreSQL's connections failed: " + err.Error(), ""})
 		return

@@ -2,14 +2,13 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub/internal/ledger/query"
+	"integrationhub/hub/module/dberr"
 )
 
 // Limits of the doctor's statements about one day of the log.
@@ -17,9 +16,6 @@ const (
 	openDayTimeout = "30s"
 	anyDayTimeout  = "15min"
 )
-
-// queryCanceled is PostgreSQL's code for a statement that took too long.
-const queryCanceled = "57014"
 
 // logCheck compares what was accepted with what is in the log: deliveries, their events and
 // their attempts. None may be missing.
@@ -37,8 +33,7 @@ func checkLog(ctx context.Context, db *pgxpool.Pool, full bool, report func(Find
 	c := &logCheck{reader: query.NewReader(db), report: report}
 	if err := c.run(ctx, full); err != nil {
 		finding := Finding{"sum", FindingFailed, err.Error(), ""}
-		var refused *pgconn.PgError
-		if errors.As(err, &refused) && refused.Code == queryCanceled && !full {
+		if dberr.Code(err) == dberr.QueryCanceled && !full {
 			finding = Finding{"sum", FindingWarning, "the last two days are too large to count in " + openDayTimeout, "run: hub doctor --full (" + anyDayTimeout + " for each day)"}
 		}
 		report(finding)

@@ -24,6 +24,7 @@ import (
 	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/tracing"
 )
 
@@ -66,7 +67,9 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 			conn, timing, err := guard.DialTimed(ctx, network, addr)
 			return conn, timing.DNS, timing.Connect, err
 		},
-		Timeout: cfg.DeliveryTimeout, MaxIdlePerHost: cfg.EndpointConcurrency, UserAgent: "integrationhub/" + version,
+		// Many endpoints can be of one host: connections are kept for all that a tenant may have in flight.
+		Timeout: cfg.DeliveryTimeout, MaxIdlePerHost: max(1, cfg.DeliveryConcurrency/2), MaxIdle: cfg.DeliveryConcurrency,
+		UserAgent: "integrationhub/" + version,
 	})
 	e.writer = write.NewWriter(s.engine, log, now, e.attemptsStored)
 	e.reader.WaitFor(e.writer).PaceFrom(e.directory.Pace)
@@ -85,7 +88,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		DB: s.api, Outbox: e.outbox, Directory: e.directory, Mail: mails, Log: log, Now: now,
 		FailingAfter: cfg.EndpointFailingAfter, ConsoleURL: consoleURL, OnPublished: e.metrics.CountOperational,
 	})
-	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).TakeBackWith(e.dispatcher.TakeBack)
+	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).ParkCancelledWith(e.dispatcher.ParkCancelled)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.discarder = maintain.NewDiscarder(s.api, e.reader, e.metrics.CountFailedUnsent)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
@@ -101,16 +104,18 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	})
 	e.metrics.Register(query.NewPendingCollector(e.reader, now))
 	e.metrics.Register(connect.NewStatusCollector(s.api, now))
+	e.metrics.Register(registry.NewCertificateCollector(s.api, now))
+	mails.CountSettledWith(e.metrics.CountMail)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
 	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake, e.metrics.CountFailedUnsent)
-	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.SetErasingTenants)
+	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher)
 	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent).
 		OnAbandoned(e.metrics.CountAbandoned).DropAudit(cfg.AuditRetention)
 	for _, work := range []func(context.Context){
 		e.directory.Run, filterErrors.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.runRetryScheduler,
-		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
+		func(ctx context.Context) { e.dispatcher.Listen(ctx, eraser.Wake) },
 	} {
 		e.background.Go(func() { work(ctx) })
 	}

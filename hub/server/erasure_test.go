@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/config"
@@ -187,7 +189,7 @@ func TestErasure(t *testing.T) {
 	}
 	require.Equal(t, failed, total, "the statistics have them as failed")
 
-	// Somebody asked for it at the very moment of the erasure: it is pending, and not sent.
+	// A retry was asked for at the very moment of the erasure: it is pending, and not sent.
 	_, err := p.pool.Exec(context.Background(), `
 		update hub.deliveries set status = 0, reason = null, due_at = now(), round_at = now() where id = $1`, a.delivery(parked, goneTo)["id"])
 	require.NoError(t, err)
@@ -196,9 +198,9 @@ func TestErasure(t *testing.T) {
 	p.balance(t)
 }
 
-// "… waiting ones become failed": also those that a process has in hand. The attempt
+// "… waiting ones become failed": also those that a process has leased. The attempt
 // under way is not cut off; what is queued behind it is not sent any more.
-func TestErasureOfWhatIsInHand(t *testing.T) {
+func TestErasureOfDeliveriesInProgress(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	n := p.start(t, func(c *config.Config) { c.EndpointConcurrency = 1 })
@@ -222,18 +224,19 @@ func TestErasureOfWhatIsInHand(t *testing.T) {
 		require.NoError(t, p.pool.QueryRow(context.Background(), `select coalesce(sum(cardinality(held)), 0) from hub.erasures`).Scan(&held))
 		return held == len(ids)
 	}, soon, tick, "they are in hand")
-	require.Equal(t, erasedPayload, a.delivery(ids[1], endpoint)["payload"])
-	require.Equal(t, "pending", a.delivery(ids[1], endpoint)["status"], "the process settles it")
+	require.Eventually(t, func() bool {
+		return assert.ObjectsAreEqual(erasedPayload, a.delivery(ids[1], endpoint)["payload"])
+	}, soon, tick)
+	for _, id := range ids[1:] { // without waiting for the attempt under way
+		require.Equal(t, "erased", a.settles(id, endpoint, "failed")["reason"])
+	}
 	close(release)
 	p.erased(t, 1, true)
 	first := a.delivery(ids[0], endpoint)
 	require.Equal(t, "delivered", first["status"], "its attempt was under way")
 	require.Equal(t, `{"erased":true}`, first["response_body"])
 	for _, id := range ids[1:] {
-		detail := a.delivery(id, endpoint)
-		require.Equal(t, "failed", detail["status"])
-		require.Equal(t, "erased", detail["reason"])
-		require.Empty(t, attemptsOf(detail))
+		require.Empty(t, attemptsOf(a.delivery(id, endpoint)))
 	}
 	a.settles(last, endpoint, "delivered")
 	require.Len(t, h.arrivals(), 2)
@@ -303,6 +306,19 @@ func TestDeletionEventWaitsInThePark(t *testing.T) {
 	a.settles(again, endpoint, "parked")
 	p.erased(t, 2, false)
 	require.Equal(t, mariaEmail, a.delivery(deletion, endpoint)["payload"].(map[string]any)["data"].(map[string]any)["email"])
+
+	// Another erasure that ends clears old traces, but not those of what still waits.
+	stranger := uuid.NewString()
+	for i, tenant := range []string{a.tenant, stranger} {
+		_, err := p.pool.Exec(context.Background(), `insert into hub.erasure_traces (tenant_id, environment, event_id, created_at) values ($1, 'live', $2, now() - interval '61 days')`, tenant, i)
+		require.NoError(t, err)
+	}
+	a.account().publish("patient.deleted", mariaIs) // which nobody gets
+	p.erased(t, 1, true)
+	var left []string
+	require.NoError(t, p.pool.QueryRow(context.Background(), `select array_agg(tenant_id::text) from hub.erasure_traces where tenant_id in ($1, $2)`, a.tenant, stranger).Scan(&left))
+	require.Equal(t, []string{a.tenant}, left)
+
 	well.Store(true)
 	a.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["*"],"enabled":true}`)
 	for _, id := range []string{parked["id"].(string), a.delivery(again, endpoint)["id"].(string)} {
@@ -310,7 +326,7 @@ func TestDeletionEventWaitsInThePark(t *testing.T) {
 	}
 	_, err := p.pool.Exec(context.Background(), `update hub.erasures set due_at = now()`) // it looks less and less often
 	require.NoError(t, err)
-	p.erased(t, 2, true)
+	p.erased(t, 3, true)
 	got := h.arrivals()
 	require.Contains(t, string(got[len(got)-1].body), mariaEmail)
 	a.refused(409, "erased", "POST", "/deliveries/"+parked["id"].(string)+"/retry", a.token, "")

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/hubtest"
+	"integrationhub/hub/module/dberr"
 )
 
 // balance requires accepted = delivered + parked + pending + failed.
@@ -37,7 +36,7 @@ func (p place) unfold(t *testing.T) {
 	t.Helper()
 	for {
 		_, err := p.pool.Exec(context.Background(), `select hub.unfold_leases(array(select id from hub.leases))`)
-		if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == "40P01" {
+		if dberr.Code(err) == dberr.DeadlockDetected {
 			continue // the hub was making the same rows
 		}
 		require.NoError(t, err)
@@ -55,6 +54,18 @@ func failingFirst() func(http.ResponseWriter, *http.Request, int) {
 	}
 }
 
+// deferringFirst puts the first attempt of each event off for two seconds: retries with a delay
+// that the receiver names pass through Redis.
+func deferringFirst() func(http.ResponseWriter, *http.Request, int) {
+	var seen sync.Map
+	return func(w http.ResponseWriter, r *http.Request, _ int) {
+		if _, again := seen.LoadOrStore(r.Header.Get("webhook-id"), true); !again {
+			w.Header().Set("Retry-After", "2")
+			w.WriteHeader(503)
+		}
+	}
+}
+
 // "with Redis down from the start": the hub starts, accepts, delivers, and the sweep
 // retries; when Redis comes, it is used.
 func TestRedisDownFromTheStart(t *testing.T) {
@@ -64,7 +75,7 @@ func TestRedisDownFromTheStart(t *testing.T) {
 	p := placeAt(t, hubtest.DatabaseURL(t), redis.URL())
 	a := p.start(t, nil).account()
 	require.Equal(t, 200, a.call("GET", "/ready", "", "").status)
-	h := newHook(t, failingFirst())
+	h := newHook(t, deferringFirst())
 	endpoint := a.endpoint(h, "")
 	ids := a.batch(20, "a.b")
 	for _, id := range ids[:3] {
@@ -83,6 +94,24 @@ func TestRedisDownFromTheStart(t *testing.T) {
 	require.Eventually(t, func() bool { _, pending := p.balance(t); return pending == 0 }, soon, 5*tick)
 }
 
+// Short retries need no Redis: they are on time without one.
+func TestShortRetriesWithoutRedis(t *testing.T) {
+	t.Parallel()
+	redis := hubtest.StartRedis(t)
+	redis.Stop()
+	p := placeAt(t, hubtest.DatabaseURL(t), redis.URL())
+	a := p.start(t, nil).account()
+	h := newHook(t, failingFirst())
+	endpoint := a.endpoint(h, "")
+	for _, id := range a.batch(20, "a.b") {
+		require.EqualValues(t, 1, a.settles(id, endpoint, "delivered")["retries"])
+	}
+	require.Zero(t, p.count(t, `id in (select delivery_id from hub.attempts a where number = 1 and exists (
+		select from hub.attempts b where b.delivery_id = a.delivery_id and b.number = 2 and b.started_at < a.started_at + interval '1 second'))`), "none is early")
+	require.Positive(t, p.count(t, `id in (select delivery_id from hub.attempts a where number = 1 and exists (
+		select from hub.attempts b where b.delivery_id = a.delivery_id and b.number = 2 and b.started_at < a.started_at + interval '2.5 seconds'))`), "the sweep makes them three seconds after")
+}
+
 // "after FLUSHALL": retries that wait are made by the sweep, at most some seconds
 // late, and none twice.
 func TestFlushallLosesNothing(t *testing.T) {
@@ -90,7 +119,7 @@ func TestFlushallLosesNothing(t *testing.T) {
 	redis := hubtest.StartRedis(t)
 	p := placeAt(t, hubtest.DatabaseURL(t), redis.URL())
 	a := p.start(t, nil).account()
-	h := newHook(t, failingFirst())
+	h := newHook(t, deferringFirst())
 	a.endpoint(h, "")
 	ids := a.batch(50, "a.b")
 	h.waitAll(ids)
@@ -106,10 +135,16 @@ func TestFlushallLosesNothing(t *testing.T) {
 	require.Eventually(t, func() bool { return p.count(t, `status = 1`) == 70 }, soon, 5*tick)
 }
 
-// "PostgreSQL kill -9 and restart: 503 + Retry-After, never a false 2xx; accepting
-// again ≤ 10 s after it is back"; everything answered 202 arrives.
+// "PostgreSQL kill -9 and restart: 503 + Retry-After, never a false 2xx"; everything answered
+// 202 arrives. [TestHubAcceptsAgainIn10Seconds] measures how soon.
 func TestPostgresIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
+	killPostgresUnderLoad(t, 2*soon)
+}
+
+// killPostgresUnderLoad requires that a hub accepts events again so long after PostgreSQL is back.
+func killPostgresUnderLoad(t *testing.T, acceptsWithin time.Duration) {
+	t.Helper()
 	postgres := hubtest.StartPostgres(t)
 	p := placeAt(t, postgres.URL(), hubtest.RedisURL(t))
 	a := p.start(t, nil).account()
@@ -156,7 +191,7 @@ func TestPostgresIsKilledUnderLoad(t *testing.T) {
 	require.Equal(t, 200, a.call("GET", "/health", "", "").status)
 	postgres.Start()
 	back, had := time.Now(), progress()
-	require.Eventually(t, func() bool { return progress() > had+200 }, 10*time.Second, tick, "accepting again")
+	require.Eventually(t, func() bool { return progress() > had+200 }, acceptsWithin, tick, "accepting again")
 	t.Logf("accepting again %s after PostgreSQL", time.Since(back).Round(time.Millisecond))
 	close(stop)
 	wg.Wait()
@@ -165,27 +200,8 @@ func TestPostgresIsKilledUnderLoad(t *testing.T) {
 	require.Eventually(t, func() bool { _, pending := p.balance(t); return pending == 0 }, 2*soon, 5*tick)
 }
 
-// "One dead endpoint slowing another: with 10 hanging endpoints among 100, the
-// others' p99 stays under 1 s": also where hanging ones could hold every worker.
-func TestHangingEndpointsDelayNoOthers(t *testing.T) {
-	t.Parallel()
-	a := newPlace(t).start(t, func(c *config.Config) {
-		c.DeliveryConcurrency, c.EndpointConcurrency = 64, 16 // 10 × 16 > 64
-	}).account()
-	alive := newHook(t, nil)
-	for range 90 {
-		a.endpoint(alive, "")
-	}
-	const events = 20
-	before := slowest(a, alive, events, 90)
-	dead := newHook(t, hanging(nil))
-	for range 10 {
-		a.endpoint(dead, "")
-	}
-	beside := slowest(a, alive, events, 90)
-	// A machine that is busy with other tests may be slow without any dead endpoint.
-	require.Less(t, beside, max(time.Second, 3*before), "p99 of the others; without dead endpoints it was %s", before)
-}
+// hangTime is how long an endpoint that hangs takes one of the workers.
+const hangTime = 40 * time.Second
 
 // slowest publishes events five times a second, each to so many endpoints that take
 // them at once, and returns the 99th percentile of the time until they arrived.

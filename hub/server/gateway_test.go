@@ -120,8 +120,8 @@ func TestPublishRefusesByCredential(t *testing.T) {
 	require.Equal(t, "0", got.header.Get("RateLimit-Remaining"))
 }
 
-// "A revoked key is dead within a second on every replica." On the process that
-// revoked it, and wherever a publish reaches a commit, at once.
+// A revoked key is dead on every replica: on the process that revoked it, and wherever a publish
+// reaches a commit, at once. [TestRevokedKeyIsDeadWithinASecond] measures the rest.
 func TestRevokedKeyIsDead(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -134,7 +134,6 @@ func TestRevokedKeyIsDead(t *testing.T) {
 		second.ok(202, "POST", "/events", event, a.live)
 	}
 	first.ok(204, "DELETE", "/keys/"+a.liveKeyID, "")
-	revoked := time.Now()
 	second.refused(401, "invalid_key", "POST", "/events", a.live, event)
 	first.refused(401, "invalid_key", "POST", "/events", a.live, event)
 	batch := `{"events":[` + event + `,` + event + `]}`
@@ -143,7 +142,7 @@ func TestRevokedKeyIsDead(t *testing.T) {
 	second.refused(401, "invalid_key", "POST", "/events", a.live, keyed)
 	require.Eventually(t, func() bool { // calls that commit nothing
 		return second.call("GET", "/endpoints", a.live, "").status == 401
-	}, time.Second-time.Since(revoked), tick)
+	}, soon, tick)
 	old := a.key(`"name":"rotated"`)
 	made := first.ok(201, "POST", "/keys/"+old["id"].(string)+"/rotate", `{"overlap_seconds":0}`)
 	second.ok(202, "POST", "/events", event, made["api_key"].(string))

@@ -25,8 +25,8 @@ const (
 	headerBytes = 16 << 10
 )
 
-// probes answers health checks.
-type probes struct {
+// healthHandlers answer health checks.
+type healthHandlers struct {
 	storage         *storage
 	database, redis dependency
 	ready           atomic.Bool
@@ -35,7 +35,7 @@ type probes struct {
 
 // newApp returns the HTTP server with the middleware of all requests. publicURL is the
 // origin of its pages; uploads and formats are shared by all servers of the process.
-func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Uploads, formats *httpx.ErrorFormats) *fiber.App {
+func newApp(publicURL string, log *slog.Logger, p *healthHandlers, uploads *httpx.Uploads, formats *httpx.ErrorFormats) *fiber.App {
 	app := fiber.New(fiber.Config{
 		AppName: "hub", DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ReadBufferSize: headerBytes,
 		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.ErrorHandler(formats.ErrorHandler(log)),
@@ -63,7 +63,7 @@ func recoverPanics(log *slog.Logger) fiber.Handler {
 
 // closeWhileDraining closes connections of a stopping hub after each response, so that
 // clients connect to another one.
-func (p *probes) closeWhileDraining(c *fiber.Ctx) error {
+func (p *healthHandlers) closeWhileDraining(c *fiber.Ctx) error {
 	err := c.Next()
 	if !p.ready.Load() {
 		c.Response().Header.SetConnectionClose()
@@ -72,13 +72,13 @@ func (p *probes) closeWhileDraining(c *fiber.Ctx) error {
 }
 
 // health answers that the process is alive, without checking its dependencies.
-func (p *probes) health(c *fiber.Ctx) error {
+func (p *healthHandlers) health(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok", "version": p.version})
 }
 
 // readiness answers whether this process takes requests: not during the start, while
 // stopping, or while the database is down. The state of Redis is only reported.
-func (p *probes) readiness(c *fiber.Ctx) error {
+func (p *healthHandlers) readiness(c *fiber.Ctx) error {
 	if !p.ready.Load() {
 		return unready("stopping", "The hub is starting or stopping.")
 	}
@@ -94,19 +94,19 @@ func (p *probes) readiness(c *fiber.Ctx) error {
 }
 
 // dependencies reports whether the database and Redis answer.
-func (p *probes) dependencies(ctx context.Context) (database, redis bool) {
+func (p *healthHandlers) dependencies(ctx context.Context) (database, redis bool) {
 	databaseErr, redisErr := p.ping(ctx)
 	return databaseErr == nil, redisErr == nil
 }
 
 // ping asks the database and Redis at once, each within its limit.
-func (p *probes) ping(ctx context.Context) (databaseErr, redisErr error) {
-	redisAnswer := p.redis.ask(func() error {
+func (p *healthHandlers) ping(ctx context.Context) (databaseErr, redisErr error) {
+	redisAnswer := p.redis.probe(func() error {
 		limited, cancel := context.WithTimeout(context.Background(), redisPing)
 		defer cancel()
 		return p.storage.redis.Ping(limited).Err()
 	})
-	databaseAnswer := p.database.ask(func() error {
+	databaseAnswer := p.database.probe(func() error {
 		limited, cancel := context.WithTimeout(context.Background(), databasePing)
 		defer cancel()
 		return p.storage.api.Ping(limited)

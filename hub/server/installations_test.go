@@ -28,7 +28,7 @@ func TestInstallationsShareARedis(t *testing.T) {
 	queues := make(map[string]int)
 	for _, p := range []place{first, second} {
 		a := p.start(t, nil).account()
-		h := newHook(t, failingFirst())
+		h := newHook(t, deferringFirst())
 		endpoint := a.endpoint(h, "")
 		eventIDs := a.batch(5, "a.b")
 		for _, id := range eventIDs {

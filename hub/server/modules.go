@@ -280,9 +280,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 	if !stored.Hosted { // created since checkProductNames
 		return clashError(registry.Clash{Product: registry.Product(stored), Module: name}, s.products.list)
 	}
-	hostedProduct.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, map[string]string{
-		"application_name": "hub-" + name, "search_path": migrations.SearchPath(name), "jit": "off", "statement_timeout": "30s",
-	})
+	hostedProduct.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, moduleSettings(name))
 	if err != nil {
 		return err
 	}
@@ -290,14 +288,15 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 	if err != nil {
 		return err
 	}
+	settings := settingsFor(cfg, hostedProduct.spec)
 	hostedProduct.instance, err = hostedProduct.module.Open(ctx, module.Host{
 		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Webhooks: moduleWebhooks{s.products.endpoints, s.engine.reader}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
-		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
+		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), settings.AccessTTL, now),
 		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.TraceStore{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), Blobs: s.products.files.BlobsFor(name), HTTP: s.products.http, Downloads: s.products.downloads,
 		URLs:     module.URLs{Public: s.publicURL(), Base: hostedProduct.base},
-		Settings: settingsFor(cfg),
+		Settings: settings,
 		Log:      log, Now: now, TestClock: s.options.ProductClock != nil, Stopping: s.stopping,
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 )
 
@@ -66,6 +67,54 @@ func requireNoPlaces(t *testing.T, p place) {
 	require.Zero(t, queued)
 }
 
+// While a transaction keeps an ordering key locked, events of other tenants are accepted, sent
+// and settled. Once it ends, what waited for it goes on, and in order.
+func TestLockedKeyHoldsUpNoOtherTenant(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.start(t, nil)
+	blocked, other := n.account(), n.account()
+	release := make(chan struct{})
+	slow, prompt := newHook(t, hanging(release)), newHook(t, nil)
+	endpoint, neighbour := blocked.endpoint(slow, `"ordered":true`), other.endpoint(prompt, `"ordered":true`)
+	ids := []string{blocked.publishNumbered("k", 1)}
+	slow.wait(1)
+	lock, err := p.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = lock.Rollback(t.Context()) }()
+	_, err = lock.Exec(t.Context(), `select from hub.ordering_keys where target_id = $1 for update`, endpoint)
+	require.NoError(t, err)
+	close(release) // the first is delivered, and cannot be settled
+	published := make(chan string, 2)
+	go func() {
+		defer close(published)
+		for k := 2; k <= 3; k++ {
+			body := fmt.Sprintf(`{"event_type":"a.b","id":%q,"ordering_key":"k","data":{"n":%d}}`, hub.NewEventID(), k)
+			for {
+				if got, err := n.try("POST", "/events", blocked.live, body); err == nil && got.status < 300 { // 503 after 10 s
+					published <- got.body["id"].(string)
+					break
+				}
+			}
+		}
+	}()
+	for k := range 5 {
+		other.settles(other.publishNumbered("k", k+1), neighbour, "delivered")
+	}
+	require.Empty(t, published)
+	require.Equal(t, "pending", blocked.delivery(ids[0], endpoint)["status"])
+	require.NoError(t, lock.Rollback(t.Context()))
+	for id := range published {
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		blocked.settles(id, endpoint, "delivered")
+	}
+	require.Equal(t, ids, slow.ids())
+	requireNoPlaces(t, p)
+	p.balance(t)
+}
+
 // While the first one of a key is parked, those behind it wait and say for whom; other keys
 // do not wait. Discarding the first lets the next pass. Deleting the endpoint ends all.
 func TestBehindInOrder(t *testing.T) {
@@ -84,14 +133,24 @@ func TestBehindInOrder(t *testing.T) {
 	waiting := third["waiting"].(map[string]any)
 	require.Equal(t, []any{"behind_in_order", head["id"], 2.0}, []any{waiting["cause"], waiting["behind"], waiting["ahead"]})
 	require.Contains(t, waiting["explanation"], head["id"])
+	require.EqualValues(t, 4, head["waiting"].(map[string]any)["holds_up"])
+	require.EqualValues(t, 0, waiting["holds_up"])
+	require.Equal(t, []any{false, true}, []any{head["behind_in_order"], third["behind_in_order"]})
 	second := a.delivery(ids[1], endpoint)
+	metrics := p.start(t, nil).call("GET", "/metrics", "", "").text // another process counts at once
+	for _, line := range []string{`hub_deliveries_behind{product="shop"} 4`, `hub_deliveries_pending{product="shop"} 0`, `hub_oldest_pending_seconds{product="shop"} 0`, `hub_deliveries_parked{product="shop"} 1`} {
+		require.Contains(t, metrics, "\n"+line+"\n")
+	}
 
 	// Discarding: one that is behind, and the head.
 	require.Equal(t, "discarded", a.ok(200, "POST", "/deliveries/"+second["id"].(string)+"/discard", "")["reason"])
 	require.Equal(t, "discarded", a.settles(ids[1], endpoint, "failed")["reason"])
 	a.refused(409, "delivery_settled", "POST", "/deliveries/"+second["id"].(string)+"/discard", a.token, "")
 	a.ok(200, "POST", "/deliveries/"+head["id"].(string)+"/discard", "")
-	require.Equal(t, "disabled", a.settles(ids[2], endpoint, "parked")["reason"], "it is the head now")
+	third = a.settles(ids[2], endpoint, "parked")
+	require.Equal(t, "disabled", third["reason"], "it is the head now")
+	require.Equal(t, false, third["behind_in_order"])
+	require.EqualValues(t, 2, third["waiting"].(map[string]any)["holds_up"])
 	a.settles(ids[3], endpoint, "pending")
 
 	a.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["*"],"ordered":true}`)

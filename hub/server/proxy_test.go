@@ -80,6 +80,7 @@ func TestEgressProxy(t *testing.T) {
 		attempts := a.delivery(id, refused)["attempts"].([]any)
 		return len(attempts) > 0 && attempts[0].(map[string]any)["error"] == "connecting: the egress proxy "+address+" answered CONNECT with 403"
 	}, soon, 5*tick)
+	require.Regexp(t, `\nhub_egress_proxy_failures_total [1-9]`, a.call("GET", "/metrics", "", "").text)
 	require.NotContains(t, a.log.String(), "a-password")
 	key := a.ok(201, "POST", "/keys", `{"tenant_id":"`+a.tenant+`","scopes":["deliveries.read"]}`)["api_key"].(string)
 	shown := a.call("GET", "/deliveries/"+a.delivery(id, refused)["id"].(string), "", "", hub.HeaderKey, key)

@@ -9,7 +9,6 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/outbox"
-	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/tracing"
 )
 
@@ -32,7 +31,7 @@ func (p pings) PublishTo(ctx context.Context, ping api.Ping) (string, error) {
 		return "", hub.Errorf(hub.ErrNotFound, "not_found", "There is no such endpoint.")
 	}
 	result, err := p.outbox.Publish(ctx, &outbox.Publication{
-		TenantID: ping.TenantID, Environment: ping.Environment, Product: registry.ReservedName, ExampleOf: ping.ExampleOf, Type: ping.EventType, Data: ping.Data,
+		TenantID: ping.TenantID, Environment: ping.Environment, Product: hub.ProductHub, ExampleOf: ping.ExampleOf, Type: ping.EventType, Data: ping.Data,
 		Targets: []*directory.Target{endpoint},
 	})
 	return result.ID, err

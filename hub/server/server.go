@@ -58,7 +58,7 @@ type Server struct {
 	storage  *storage
 	engine   *engine
 	app      *fiber.App
-	probes   *probes
+	probes   *healthHandlers
 	products *products
 	mail     *mail.Outbox
 	// Types of events that come from code.
@@ -129,7 +129,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.mail, err = newMail(o.Config, s.storage.api, o.Log); err != nil {
 		return nil, err
 	}
-	s.probes = &probes{storage: s.storage, version: o.Version}
+	s.probes = &healthHandlers{storage: s.storage, version: o.Version}
 	s.uploads = httpx.NewUploads(httpx.MaxUploadBytes, time.Now)
 	s.app = newApp(s.publicURL(), o.Log, s.probes, s.uploads, &s.formats)
 	s.app.Get("/health", s.probes.health)
@@ -268,17 +268,17 @@ type Product struct {
 func (s *Server) Products() []Product {
 	var list []Product
 	for _, product := range s.products.list {
-		shown := Product{Name: product.spec.Name, Title: product.spec.Title, URL: s.URL() + product.path}
+		entry := Product{Name: product.spec.Name, Title: product.spec.Title, URL: s.URL() + product.path}
 		if product.listener != nil {
-			shown.URL = config.LocalURL(product.listener.Addr().String())
+			entry.URL = config.LocalURL(product.listener.Addr().String())
 		}
 		if pages, ok := product.instance.(module.PageProvider); ok {
 			for path := range pages.Pages() {
-				shown.Pages = append(shown.Pages, s.URL()+path)
+				entry.Pages = append(entry.Pages, s.URL()+path)
 			}
-			slices.Sort(shown.Pages)
+			slices.Sort(entry.Pages)
 		}
-		list = append(list, shown)
+		list = append(list, entry)
 	}
 	return list
 }

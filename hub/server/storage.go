@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/migrations"
+	"integrationhub/hub/module/dberr"
 )
 
 // Sizes of the connection pools: one for the engine, on the hot path, one for the API.
@@ -45,7 +47,7 @@ type storage struct {
 	engine       *pgxpool.Pool
 	api          *pgxpool.Pool
 	redis        *redis.Client
-	installation string // tells this installation from others on the same Redis
+	installation string // distinguishes this installation from others on the same Redis
 	box          *seal.Box
 	migrated     []string
 }
@@ -150,6 +152,25 @@ var apiSettings = map[string]string{
 	"statement_timeout": "30s",
 }
 
+// moduleSettings are those of a hosted product's connections.
+func moduleSettings(product string) map[string]string {
+	return map[string]string{
+		"application_name": "hub-" + product, "search_path": migrations.SearchPath(product), "jit": "off", "statement_timeout": "30s",
+	}
+}
+
+// absenceSettings make PostgreSQL end the sessions of a process that is frozen or cut off: others
+// wait for the locks of its transactions. Between the statements of a transaction ours do
+// nothing that takes long: no requests, files or password hashes. Keepalives end those that are
+// cut off in the middle of a batch, 30 s later.
+var absenceSettings = map[string]string{
+	"idle_in_transaction_session_timeout": "5s",
+	"tcp_keepalives_idle":                 "15",
+	"tcp_keepalives_interval":             "5",
+	"tcp_keepalives_count":                "3",
+}
+
+// openPool opens a pool of connections with settings and absenceSettings.
 func openPool(ctx context.Context, url string, conns int32, settings map[string]string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -158,9 +179,8 @@ func openPool(ctx context.Context, url string, conns int32, settings map[string]
 	cfg.MaxConns = conns
 	cfg.MaxConnIdleTime = 5 * time.Minute
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
-	for name, value := range settings {
-		cfg.ConnConfig.RuntimeParams[name] = value
-	}
+	maps.Copy(cfg.ConnConfig.RuntimeParams, absenceSettings)
+	maps.Copy(cfg.ConnConfig.RuntimeParams, settings)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
@@ -233,10 +253,10 @@ func waitForDatabase(ctx context.Context, url string, timeout time.Duration, log
 }
 
 // isPermanentRefusal reports whether the server refuses the user or password (class 28) or
-// has no such database (3D000).
+// has no such database.
 func isPermanentRefusal(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "28") || pg.Code == "3D000")
+	code := dberr.Code(err)
+	return strings.HasPrefix(code, "28") || code == dberr.InvalidCatalogName
 }
 
 func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {

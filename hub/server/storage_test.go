@@ -36,6 +36,20 @@ func TestWaitingForTheDatabase(t *testing.T) {
 	require.ErrorIs(t, waitForDatabase(t.Context(), "postgres://hub@127.0.0.1:1/hub?sslmode=nonsense", time.Hour, log), ErrSetting)
 }
 
+// PostgreSQL ends the sessions of transactions whose process is frozen or cut off.
+func TestIdleTransactionsEnd(t *testing.T) {
+	t.Parallel()
+	url := hubtest.EmptyDatabaseURL(t)
+	for _, settings := range []map[string]string{engineSettings, apiSettings, moduleSettings("shop")} {
+		pool, err := openPool(t.Context(), url, 1, settings)
+		require.NoError(t, err)
+		defer pool.Close()
+		var timeout string
+		require.NoError(t, pool.QueryRow(t.Context(), `show idle_in_transaction_session_timeout`).Scan(&timeout))
+		require.Equal(t, "5s", timeout)
+	}
+}
+
 // The Redis client's lines are spaced, and none is lost without a word.
 func TestRedisLogIsSpaced(t *testing.T) {
 	t.Parallel()

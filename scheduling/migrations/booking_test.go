@@ -233,7 +233,7 @@ func TestWritesOfOneProfessionalAreSerialized(t *testing.T) {
 	require.NoError(t, s.book(booking{at: 2 * time.Hour, status: "cancelled"}))
 	holder, err := s.db.Begin(t.Context())
 	require.NoError(t, err)
-	defer func() { _ = holder.Rollback(t.Context()) }() // gives the lock back
+	defer func() { _ = holder.Rollback(t.Context()) }() // releases the lock
 	_, err = holder.Exec(t.Context(), `select scheduling.lock_professional($1)`, s.professional)
 	require.NoError(t, err)
 

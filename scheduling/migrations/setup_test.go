@@ -50,7 +50,7 @@ func up(t *testing.T, url string) {
 func database(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	shared.once.Do(func() {
-		url := hubtest.SharedDatabaseURL(t)
+		url := hubtest.DatabaseURL(hubtest.ForProcess(t))
 		up(t, url)
 		config, err := pgxpool.ParseConfig(url)
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ func (s *studio) details(v *visitor, start string) *page {
 	return v.get(200, s.path("details", "service", s.service, "professional", s.ana, "start", start))
 }
 
-// booked books with Ana and gives the page that shows it.
+// booked books with Ana and returns the page that shows it.
 func (s *studio) booked(v *visitor, start string) *page {
 	s.T.Helper()
 	return v.follow(v.submit(s.details(v, start), "name", "Carla Dias", "phone", "(11) 98765-4321"))
@@ -253,7 +253,7 @@ func TestDeposit(t *testing.T) {
 	var txid string
 	require.NoError(t, s.Hub.Host.Pool.QueryRow(t.Context(), `select txid from scheduling.charges`).Scan(&txid))
 	s.OK(200, "POST", "/dev/payments/"+txid+"/pay", nil)
-	require.Eventually(t, func() bool { return len(v.get(200, p.path).all("p", "class=note")) == 1 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(v.get(200, p.path).all("p", "class=note")) == 1 }, time.Minute, 20*time.Millisecond)
 	paid := v.get(200, p.path)
 	require.Contains(t, paid.text(), "Sinal pago")
 	require.Empty(t, paid.all("textarea", ""))

@@ -60,9 +60,9 @@ type fieldError struct{ ID, Text string }
 
 // showDetails shows the empty booking form.
 func (p *pageRequest) showDetails() (reply, error) {
-	chosen, instead, err := p.requireChoice()
-	if err != nil || instead != nil {
-		return replyOrEmpty(instead), err
+	chosen, fallbackPage, err := p.requireChoice()
+	if err != nil || fallbackPage != nil {
+		return replyOrEmpty(fallbackPage), err
 	}
 	start, err := parseStart(p.query.Get(fieldStart))
 	if err != nil {
@@ -108,9 +108,9 @@ func (p *pageRequest) book() (reply, error) {
 	for _, name := range []string{"service", "professional"} { // where the steps read them
 		p.query.Set(name, p.form.Get(name))
 	}
-	chosen, instead, err := p.requireChoice()
-	if err != nil || instead != nil {
-		return replyOrEmpty(instead), err
+	chosen, fallbackPage, err := p.requireChoice()
+	if err != nil || fallbackPage != nil {
+		return replyOrEmpty(fallbackPage), err
 	}
 	start, err := parseStart(p.form.Get(fieldStart))
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *pageRequest) book() (reply, error) {
 // bookFailurePage returns the form with the reason and the submitted values.
 func (p *pageRequest) bookFailurePage(err error, chosen selection, start time.Time, form *bookingForm) (reply, error) {
 	text := p.messages()
-	if slots, taken := takenAlternatives(err); taken {
+	if slots, isTaken := takenAlternatives(err); isTaken {
 		form.Taken = true
 		for _, slot := range slots {
 			form.Alternatives = append(form.Alternatives, p.newSlotOption(slot.Start, ""))

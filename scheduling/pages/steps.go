@@ -73,8 +73,8 @@ func (p *pageRequest) serviceCard(service store.Service) choiceCard {
 
 // photoURL returns the address of a picture, or "". Addresses elsewhere that are not https
 // can only be those stored by former versions; browsers would not show them.
-func (p *pageRequest) photoURL(file, elsewhere *string) string {
-	address := p.publicBooking.PhotoURL(file, elsewhere)
+func (p *pageRequest) photoURL(file, externalURL *string) string {
+	address := p.publicBooking.PhotoURL(file, externalURL)
 	if address == nil || file == nil && !strings.HasPrefix(*address, "https://") {
 		return ""
 	}
@@ -118,12 +118,12 @@ func (c *selection) selectProfessional(professional string, anyAllowed bool) err
 		}
 		return nil
 	}
-	wanted, err := parseID(professional)
+	id, err := parseID(professional)
 	if err != nil {
 		return err
 	}
 	for i := range c.offers {
-		if c.offers[i].ProfessionalID == wanted {
+		if c.offers[i].ProfessionalID == id {
 			c.offer = &c.offers[i]
 			return nil
 		}
@@ -247,9 +247,9 @@ func (p *pageRequest) newSummary(chosen selection, start time.Time) *summary {
 	return view
 }
 
-// requireChoice loads a complete selection. If it is incomplete, instead is the page to
+// requireChoice loads a complete selection. If it is incomplete, fallbackPage is the page to
 // show.
-func (p *pageRequest) requireChoice() (chosen selection, instead *reply, err error) {
+func (p *pageRequest) requireChoice() (chosen selection, fallbackPage *reply, err error) {
 	if chosen, err = p.loadChoice(); err != nil {
 		return chosen, nil, err
 	}
@@ -278,9 +278,9 @@ func (p *pageRequest) linksOf(chosen selection) calendarLinks {
 
 // showMonth shows a month of days.
 func (p *pageRequest) showMonth() (reply, error) {
-	chosen, instead, err := p.requireChoice()
-	if err != nil || instead != nil {
-		return replyOrEmpty(instead), err
+	chosen, fallbackPage, err := p.requireChoice()
+	if err != nil || fallbackPage != nil {
+		return replyOrEmpty(fallbackPage), err
 	}
 	view, err := p.buildMonth(chosen.toChoice(), p.linksOf(chosen))
 	if err != nil {
@@ -294,9 +294,9 @@ func (p *pageRequest) showMonth() (reply, error) {
 
 // showDay shows the free slots of a day.
 func (p *pageRequest) showDay() (reply, error) {
-	chosen, instead, err := p.requireChoice()
-	if err != nil || instead != nil {
-		return replyOrEmpty(instead), err
+	chosen, fallbackPage, err := p.requireChoice()
+	if err != nil || fallbackPage != nil {
+		return replyOrEmpty(fallbackPage), err
 	}
 	view, err := p.buildDay(chosen.toChoice(), p.linksOf(chosen))
 	if err != nil {
@@ -306,11 +306,11 @@ func (p *pageRequest) showDay() (reply, error) {
 }
 
 // replyOrEmpty returns the page, or an empty reply for nil.
-func replyOrEmpty(instead *reply) reply {
-	if instead == nil {
+func replyOrEmpty(fallbackPage *reply) reply {
+	if fallbackPage == nil {
 		return reply{}
 	}
-	return *instead
+	return *fallbackPage
 }
 
 // parseStart parses the start of a slot.

@@ -69,11 +69,11 @@ func (t theme) css() string {
 func ensureContrast(color, towards rgb, minimum float64, backgrounds ...rgb) rgb {
 	for share := 0.0; share < 1; share += 0.02 {
 		mixed := quantize(blend(color, towards, share, share*share))
-		enough := true
+		isEnough := true
 		for _, background := range backgrounds {
-			enough = enough && contrast(mixed, quantize(background)) >= minimum
+			isEnough = isEnough && contrast(mixed, quantize(background)) >= minimum
 		}
-		if enough {
+		if isEnough {
 			return mixed
 		}
 	}

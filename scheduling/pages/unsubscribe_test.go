@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// leaveLink is where somebody who was written to ends that.
+// leaveLink returns the unsubscribe link of an email.
 func (s *studio) leaveLink() string {
 	s.T.Helper()
 	s.OK(201, "POST", "/clients", object{"name": "Eva", "email": s.Slug + "-eva@example.com", "marketing_consent": true})
@@ -23,7 +23,7 @@ func (s *studio) leaveLink() string {
 			link, err = url.Parse(text)
 		}
 		return err == nil
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return link.RequestURI()
 }
 

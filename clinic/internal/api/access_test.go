@@ -52,6 +52,7 @@ func ResourceIDs(clinic *clinictest.ChartedClinic) map[string]string {
 	deletion := clinic.OK(202, "POST", "/patients/"+clinic.OtherPatientID+"/deletion-request", nil)["id"].(string) // deletes exports
 	export := clinic.StartExport("")
 	clinic.WaitForExport(export)
+	clinic.WaitForDeletion("/deletion-requests/"+deletion, "completed") // else a job changes it while others look
 	return map[string]string{
 		"{export}": export[strings.LastIndex(export, "/")+1:],
 		"{visit}":  chart.VisitID, "{record}": chart.RecordID, "{interaction}": chart.InteractionID, "{import}": imported, "{merge}": merge,

@@ -78,7 +78,7 @@ func TestReadsAreAudited(t *testing.T) {
 	require.Equal(t, clinictest.AuditEntry{Action: "integrations.search-patients", Actor: "key", Environment: "live", PatientID: ""}, chart.AuditEntries("")[0], "what finds nobody is on record too")
 
 	chart.OK(201, "POST", "/patients", object{"name": "Gil"})
-	for term, who := range map[string]string{"11987654321": chart.PatientID, "": "", "nobody": ""} { // one is somebody, several are nobody in particular
+	for term, who := range map[string]string{"11987654321": chart.PatientID, "": "", "nobody": ""} { // one match has a subject, several have none
 		before := len(chart.AuditEntries("&action=patients.search"))
 		staff.SearchPatients(term)
 		got := chart.AuditEntries("&action=patients.search")
@@ -108,7 +108,7 @@ func TestReadsAreAudited(t *testing.T) {
 // A read fails if its audit entry cannot be written, and the entries cannot be changed.
 func TestReadFailsWithoutAudit(t *testing.T) {
 	t.Parallel()
-	chart := clinictest.NewChart(t)
+	chart := clinictest.NewClinicAlone(t).AddPatientWithChart()
 	key, db := chart.NewKey(), chart.Hub.Host.Pool
 	for _, statement := range []string{`update hub.audit set subject_id = null`, `delete from hub.audit`, `truncate hub.audit`} {
 		_, err := db.Exec(t.Context(), statement)

@@ -15,7 +15,7 @@ import (
 // Clinic is a tenant of the product.
 type Clinic struct {
 	ID        uuid.UUID `json:"id" doc:"Names the clinic: its tenant id"`
-	Name      string    `json:"name" doc:"How people call it"`
+	Name      string    `json:"name" doc:"Display name"`
 	Timezone  string    `json:"timezone" doc:"IANA zone that days are counted in" example:"America/Sao_Paulo"`
 	Locale    string    `json:"locale" example:"pt-BR" doc:"E-mails to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese"`
 	RevealCPF bool      `json:"reveal_cpf" doc:"Administrators may ask for whole tax ids; each time is on record"`

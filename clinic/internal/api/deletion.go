@@ -26,9 +26,9 @@ type Deletion struct {
 type DeletionPeer struct {
 	Product        string     `json:"product" doc:"Name of the other side"`
 	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not accept the event for a day, or is paused or disconnected. The event is still sent when it is enabled or answers again; otherwise retry it, or inform the product by other means"`
-	AcknowledgedAt *time.Time `json:"acknowledged_at" doc:"When it said that it erased; null: not yet"`
+	AcknowledgedAt *time.Time `json:"acknowledged_at" doc:"When it accepted the event (2xx); it may still have to find the person. null: not yet"`
 	AcknowledgedBy *uuid.UUID `json:"acknowledged_by" doc:"The user who recorded that the product was informed by other means; null: it accepted the event"`
-	Note           *string    `json:"note" doc:"What somebody wrote down about it; null: nothing"`
+	Note           *string    `json:"note" doc:"The user's note about it; null: none"`
 }
 
 type deletionOutput struct{ Body Deletion }
@@ -93,7 +93,7 @@ type acknowledgeInput struct {
 	Body    *acknowledgeFields `nameHint:"AcknowledgeDeletion" required:"false"`
 }
 
-// acknowledgeDeletion records that somebody informed a product by other means.
+// acknowledgeDeletion records that a product was informed by other means.
 func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*deletionOutput, error) {
 	scope, caller, err := requestScope(ctx)
 	if err != nil {

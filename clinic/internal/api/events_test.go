@@ -104,7 +104,7 @@ func TestEveryWriteIsInTheTable(t *testing.T) {
 // A write and its events are one transaction: if the events cannot be stored, nothing is.
 func TestWritesAreAtomicWithTheirEvents(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	p := clinictest.NewClinicAlone(t)
 	for _, w := range writes() {
 		if w.do == nil {
 			continue

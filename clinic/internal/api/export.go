@@ -56,7 +56,7 @@ type Reference struct {
 // ExportClinic is the clinic that exports.
 type ExportClinic struct {
 	ID   uuid.UUID `json:"id" doc:"Names the clinic: its tenant id"`
-	Name string    `json:"name" doc:"How people call it"`
+	Name string    `json:"name" doc:"Display name"`
 }
 
 type exportOutput struct {

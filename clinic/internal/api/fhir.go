@@ -170,7 +170,7 @@ type resourceType struct {
 	system   string
 	statuses func(code string) []string
 	// parse adds the conditions of the type's own parameters to a filter.
-	parse func(of resourceType, f fhirView, q *store.ResourceFilter, used url.Values) error
+	parse func(kind resourceType, f fhirView, q *store.ResourceFilter, used url.Values) error
 	// find returns a page of resources.
 	find func(ctx context.Context, f fhirView, q store.ResourceFilter) (foundResources, error)
 }

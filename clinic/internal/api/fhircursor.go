@@ -29,7 +29,7 @@ func (a *API) withCursor(search fhirSearch, parameter string, cursor store.Curso
 	text := cursor.ID.String()
 	if sort := params.Get(fhir.ParamSort); sort != "" {
 		raw, _ := json.Marshal(sealedCursor{sort, cursor.Values, cursor.ID}) // texts only
-		text = base64.RawURLEncoding.EncodeToString(a.host.Sealer.Seal(raw, cursorContext(search.of.name, search.view.scope)))
+		text = base64.RawURLEncoding.EncodeToString(a.host.Sealer.Seal(raw, cursorContext(search.kind.name, search.view.scope)))
 	}
 	params.Set(parameter, text)
 	return params

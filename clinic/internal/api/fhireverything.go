@@ -118,15 +118,15 @@ func (a *API) prepareBundle(ctx context.Context, f fhirView, patient string, que
 				return err
 			}
 		}
-		for _, of := range []resourceType{a.appointmentResources(), a.encounterResources(), a.documentResources(), a.communicationResources()} {
-			if !query.Has(of.name) {
+		for _, kind := range []resourceType{a.appointmentResources(), a.encounterResources(), a.documentResources(), a.communicationResources()} {
+			if !query.Has(kind.name) {
 				continue
 			}
 			q := store.ResourceFilter{
 				Scope: f.scope, ForPeer: f.ForPeer, Patients: []uuid.UUID{id}, Time: store.TimeFilter{{store.TimeRange(query.Range)}}, Limit: itemsPerQuery, SkipCount: true,
 			}
 			for {
-				found, err := of.find(ctx, f, q)
+				found, err := kind.find(ctx, f, q)
 				if err != nil {
 					return err
 				}

@@ -47,7 +47,7 @@ func (e exportSource) ExportPage(ctx context.Context, tx *store.Tx, query export
 		return page, err
 	}
 	types := reader.exportTypes()
-	i := slices.IndexFunc(types, func(of resourceType) bool { return of.name == query.Type })
+	i := slices.IndexFunc(types, func(kind resourceType) bool { return kind.name == query.Type })
 	if i < 0 {
 		return page, fmt.Errorf("exporting resources: the type %s is not served", query.Type)
 	}
@@ -129,16 +129,16 @@ func (a *API) createFHIRExport(ctx context.Context) (location string, err error)
 // allowedTypes returns the requested types of an export, nil for all that its caller may read.
 // It is a [hub.ErrForbidden] if the caller may not read a requested one, or none at all.
 func (a *API) allowedTypes(caller module.Caller, requested []string) (types []string, err error) {
-	for _, of := range a.exportTypes() {
-		if requested != nil && !slices.Contains(requested, of.name) {
+	for _, kind := range a.exportTypes() {
+		if requested != nil && !slices.Contains(requested, kind.name) {
 			continue
 		}
-		scopeErr := checkReadScope(caller, of.scope)
+		scopeErr := checkReadScope(caller, kind.scope)
 		if scopeErr != nil && (requested != nil || err == nil) {
 			err = scopeErr
 		}
 		if scopeErr == nil {
-			types = append(types, of.name)
+			types = append(types, kind.name)
 		}
 	}
 	if err != nil && (requested != nil || len(types) == 0) {

@@ -85,8 +85,7 @@ func TestExport(t *testing.T) {
 	chart := clinictest.NewChart(t)
 	chart.AddPatient("+5511900001111")
 	chart.AddPatient("+5511900002222")
-	other := &clinictest.Chart{Clinic: chart.AnotherClinic()}
-	other.AddPatientWithChart()
+	other := chart.AnotherClinic().AddPatientWithChart()
 
 	before := time.Now()
 	status := chart.StartExport("")

@@ -21,7 +21,7 @@ func (a *API) resourceTypes() []resourceType {
 // resourceTypeNamed returns the type with a name.
 func (a *API) resourceTypeNamed(name string) resourceType {
 	all := a.resourceTypes()
-	return all[slices.IndexFunc(all, func(of resourceType) bool { return of.name == name })]
+	return all[slices.IndexFunc(all, func(kind resourceType) bool { return kind.name == name })]
 }
 
 // findIncluded returns the resources that a search includes beside its matches, each once. If
@@ -29,19 +29,19 @@ func (a *API) resourceTypeNamed(name string) resourceType {
 func (a *API) findIncluded(ctx context.Context, search *fhirSearch, matches []fhir.Resource) ([]fhir.Resource, error) {
 	var all []fhir.Resource
 	seen := map[string]bool{}
-	for _, include := range fhir.ParseIncludes(search.of.name, search.params) {
+	for _, include := range fhir.ParseIncludes(search.kind.name, search.params) {
 		name := include.Target
 		if include.Reverse {
 			name = include.Type
 		}
-		of := a.resourceTypeNamed(name)
-		view, err := a.newFHIRView(ctx, of.scope) // checks the scope
+		kind := a.resourceTypeNamed(name)
+		view, err := a.newFHIRView(ctx, kind.scope) // checks the scope
 		if err != nil {
 			return nil, err
 		}
 		q := includeFilter(view, include, matches)
 		q.Limit = maxIncluded + 1
-		found, err := of.find(ctx, view, q)
+		found, err := kind.find(ctx, view, q)
 		if err != nil {
 			return nil, err
 		}

@@ -170,7 +170,7 @@ func contactTerm(parameter, value string) (term store.PatientTerm, err error) {
 		system := token.System
 		switch {
 		case token.HasSystem && !slices.Contains(systems, system):
-			continue // nobody's
+			continue // of no patient
 		case token.HasSystem && token.Code == "":
 			term.HasPhone = term.HasPhone || system == fhir.SystemPhone
 			term.HasEmail = term.HasEmail || system == fhir.SystemEmail

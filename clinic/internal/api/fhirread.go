@@ -82,10 +82,10 @@ func matchesETag(ifNoneMatch, etag string) bool {
 }
 
 // findResource returns one resource. It is a [hub.ErrNotFound] if there is none.
-func (a *API) findResource(ctx context.Context, of resourceType, f fhirView, text string) (fhir.Resource, error) {
+func (a *API) findResource(ctx context.Context, kind resourceType, f fhirView, text string) (fhir.Resource, error) {
 	id, err := uuid.Parse(text)
 	if err == nil {
-		found, err := of.find(ctx, f, store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: []uuid.UUID{id}, Limit: 1, SkipCount: true})
+		found, err := kind.find(ctx, f, store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: []uuid.UUID{id}, Limit: 1, SkipCount: true})
 		if err != nil {
 			return nil, err
 		}
@@ -93,18 +93,18 @@ func (a *API) findResource(ctx context.Context, of resourceType, f fhirView, tex
 			return found.list[0], nil
 		}
 	}
-	return nil, hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", of.name)
+	return nil, hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", kind.name)
 }
 
 // bindFHIRRead binds the read of a type.
 func (a *API) bindFHIRRead(kinds func() resourceType) rest.Binder {
-	of := kinds()
+	kind := kinds()
 	return func(api huma.API, op huma.Operation) {
 		for _, name := range []string{fhir.ParamSummary, fhir.ParamElements, fhir.ParamFormat} {
 			op.Parameters = append(op.Parameters, &huma.Param{Name: name, In: "query", Description: resultParamDocs[name], Schema: parameterSchema()})
 		}
 		handleFHIRRead(func(ctx context.Context, in *fhirID) (fhir.Resource, error) {
-			f, err := a.newFHIRView(ctx, of.scope)
+			f, err := a.newFHIRView(ctx, kind.scope)
 			if err != nil {
 				return nil, err
 			}
@@ -119,7 +119,7 @@ func (a *API) bindFHIRRead(kinds func() resourceType) rest.Binder {
 			if err != nil {
 				return nil, mapParamError(err)
 			}
-			found, err := a.findResource(ctx, of, f, in.ID)
+			found, err := a.findResource(ctx, kind, f, in.ID)
 			if err != nil {
 				return nil, err
 			}

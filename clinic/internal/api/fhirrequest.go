@@ -74,9 +74,9 @@ func parseForm(form, location string) (url.Values, error) {
 func (a fhirRequest) isStrict() bool { return a.prefers("handling=strict") }
 
 // prefers reports whether the caller has a preference, in lower case (RFC 7240).
-func (a fhirRequest) prefers(wanted string) bool {
+func (a fhirRequest) prefers(value string) bool {
 	for preference := range strings.FieldsFuncSeq(a.prefer, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
-		if strings.EqualFold(strings.ReplaceAll(preference, `"`, ""), wanted) {
+		if strings.EqualFold(strings.ReplaceAll(preference, `"`, ""), value) {
 			return true
 		}
 	}

@@ -30,22 +30,22 @@ type fhirForm struct {
 
 // bindFHIRSearch binds the searches of a type: by GET, and by POST with a form.
 func (a *API) bindFHIRSearch(kinds func() resourceType) rest.Binder {
-	of := kinds()
+	kind := kinds()
 	return func(api huma.API, op huma.Operation) {
 		if op.Method == http.MethodPost {
 			op.SkipValidateBody = true // the form is read by the handler
 			op.RequestBody = &huma.RequestBody{Content: make(map[string]*huma.MediaType)}
 			handleFHIR(func(ctx context.Context, in *fhirForm) (any, error) {
-				return a.handleFHIRSearch(ctx, of, string(in.RawBody))
+				return a.handleFHIRSearch(ctx, kind, string(in.RawBody))
 			})(api, op)
 			op.RequestBody.Required = false
 			for _, content := range op.RequestBody.Content {
-				content.Schema = searchFormSchema(of.name)
+				content.Schema = searchFormSchema(kind.name)
 			}
 			return
 		}
-		op.Parameters = searchParameters(of.name)
-		handleFHIR(func(ctx context.Context, _ *struct{}) (any, error) { return a.handleFHIRSearch(ctx, of, "") })(api, op)
+		op.Parameters = searchParameters(kind.name)
+		handleFHIR(func(ctx context.Context, _ *struct{}) (any, error) { return a.handleFHIRSearch(ctx, kind, "") })(api, op)
 	}
 }
 
@@ -113,8 +113,8 @@ func searchParameters(resourceType string) []*huma.Param {
 }
 
 // handleFHIRSearch answers a search with the parameters of the address and of a form.
-func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string) (any, error) {
-	f, err := a.newFHIRView(ctx, of.scope)
+func (a *API) handleFHIRSearch(ctx context.Context, kind resourceType, form string) (any, error) {
+	f, err := a.newFHIRView(ctx, kind.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string
 	if err != nil {
 		return nil, err
 	}
-	params, ignored, err := fhir.ParseSearchParams(of.name, requested, request.isStrict())
+	params, ignored, err := fhir.ParseSearchParams(kind.name, requested, request.isStrict())
 	if err != nil {
 		return nil, mapParamError(err)
 	}
@@ -133,14 +133,14 @@ func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string
 	params.Del(fhir.ParamPretty)
 	if page := params.Get(fhir.ParamPage); page != "" {
 		params.Del(fhir.ParamFormat)
-		if len(params) > 1 || of.name != fhir.TypePatient {
+		if len(params) > 1 || kind.name != fhir.TypePatient {
 			return nil, invalidParameter(fhir.ParamPage, "must stand alone: it holds all the others")
 		}
 		if params, err = a.openQuery(f.scope, page); err != nil {
 			return nil, err
 		}
 	}
-	search := fhirSearch{of: of, view: f, params: params, outcome: fhir.IgnoredIssues(ignored), encodeQuery: encodePlain}
+	search := fhirSearch{kind: kind, view: f, params: params, outcome: fhir.IgnoredIssues(ignored), encodeQuery: encodePlain}
 	if err := a.parseSearch(&search); err != nil {
 		return nil, mapParamError(err)
 	}
@@ -152,7 +152,7 @@ func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string
 
 // fhirSearch is a search of one type.
 type fhirSearch struct {
-	of          resourceType
+	kind        resourceType
 	view        fhirView
 	params      url.Values // that are supported
 	filter      store.ResourceFilter
@@ -184,15 +184,15 @@ func (a *API) parseSearch(search *fhirSearch) (err error) {
 	if search.subset.OnlyCounts() {
 		q.Limit = 0
 	}
-	terms, _ := fhir.ParseSort(search.of.name, params.Get(fhir.ParamSort))
+	terms, _ := fhir.ParseSort(search.kind.name, params.Get(fhir.ParamSort))
 	for _, term := range terms {
 		q.Sort = append(q.Sort, store.SortKey{Field: sortFields[term.Param], Descending: term.Descending})
 	}
-	if q.Cursor, err = a.parseCursor(search.of.name, f.scope, params); err != nil {
+	if q.Cursor, err = a.parseCursor(search.kind.name, f.scope, params); err != nil {
 		return err
 	}
 	search.filter = q
-	return search.of.parse(search.of, f, &search.filter, params)
+	return search.kind.parse(search.kind, f, &search.filter, params)
 }
 
 // sortFields are the fields of the parameters by which searches can be sorted.
@@ -224,8 +224,8 @@ func toTimeFilter(ranges [][]fhir.Range) store.TimeFilter {
 
 // parsePatientItemFilter adds the conditions of resources that belong to a patient to a
 // filter.
-func (a *API) parsePatientItemFilter(of resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
-	for _, searchParam := range fhir.SearchParams(of.name) {
+func (a *API) parsePatientItemFilter(kind resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
+	for _, searchParam := range fhir.SearchParams(kind.name) {
 		if strings.HasPrefix(searchParam.Name, "_") {
 			continue
 		}
@@ -254,9 +254,9 @@ func (a *API) parsePatientItemFilter(of resourceType, f fhirView, q *store.Resou
 	}
 	for _, modifier := range []string{"", ":" + fhir.ModifierNot} {
 		for _, value := range params["status"+modifier] {
-			statuses := statusesOf(of, value)
+			statuses := statusesOf(kind, value)
 			if modifier != "" {
-				statuses = without(of.statuses(""), statuses)
+				statuses = without(kind.statuses(""), statuses)
 			}
 			q.Statuses = intersect(q.Statuses, statuses)
 		}
@@ -265,12 +265,12 @@ func (a *API) parsePatientItemFilter(of resourceType, f fhirView, q *store.Resou
 }
 
 // statusesOf returns the clinic's statuses that a value of the parameter status stands for.
-func statusesOf(of resourceType, value string) []string {
+func statusesOf(kind resourceType, value string) []string {
 	var statuses []string
 	for _, alternative := range fhir.Alternatives(value) {
 		token := fhir.ParseToken(alternative)
-		if isOfSystem := token.System == of.system; isOfSystem || token.System == "" && token.Code != "" {
-			statuses = append(statuses, of.statuses(token.Code)...)
+		if isOfSystem := token.System == kind.system; isOfSystem || token.System == "" && token.Code != "" {
+			statuses = append(statuses, kind.statuses(token.Code)...)
 		}
 	}
 	return statuses
@@ -292,7 +292,7 @@ func without(values, excluded []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return slices.Contains(excluded, value) })
 }
 
-// encodePlain encodes parameters that identify nobody.
+// encodePlain encodes parameters that identify no person.
 func encodePlain(params url.Values) string { return params.Encode() }
 
 // searchset finds a page and returns its bundle.
@@ -301,7 +301,7 @@ func (a *API) searchset(ctx context.Context, search fhirSearch) (any, error) {
 	if q.Limit > 0 {
 		q.Limit++ // an extra row shows whether there is a further page
 	}
-	found, err := search.of.find(ctx, search.view, q)
+	found, err := search.kind.find(ctx, search.view, q)
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +336,7 @@ func (a *API) searchset(ctx context.Context, search fhirSearch) (any, error) {
 
 // link returns the address of the search with parameters.
 func (s fhirSearch) link(params url.Values) string {
-	address := s.view.Base + "/" + s.of.name
+	address := s.view.Base + "/" + s.kind.name
 	if len(params) == 0 {
 		return address
 	}

@@ -427,7 +427,7 @@ func TestFHIRSearchByForm(t *testing.T) {
 // FHIR searches with few results use an index.
 func TestFHIRSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	db, err := pgx.Connect(t.Context(), clinic.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()

@@ -55,9 +55,9 @@ type ImportColumn struct {
 type ImportPreviewRow struct {
 	Line       int      `json:"line" doc:"Where the row is in the file, from 1"`
 	ExternalID *string  `json:"external_id" doc:"What the other system calls the patient; null: nothing"`
-	Name       string   `json:"name" doc:"How people call it"`
+	Name       string   `json:"name" doc:"Display name"`
 	Phone      *string  `json:"phone" doc:"As understood, +5511987654321; null: none"`
-	Email      *string  `json:"email" doc:"Where mail goes; null: none"`
+	Email      *string  `json:"email" doc:"E-mail address; null: none"`
 	CPF        *string  `json:"cpf" doc:"All but the last two digits are hidden"`
 	BirthDate  *string  `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown"`
 	Status     *string  `json:"status" doc:"null: the row does not say it"`
@@ -72,14 +72,14 @@ func toImportPreview(preview imports.Preview) ImportPreview {
 			return ImportColumn{redactInput(c.Heading), nilIfEmpty(c.Field)}
 		}),
 		Rows: rest.Map(preview.Rows, func(row imports.PreviewRow) ImportPreviewRow {
-			shown := ImportPreviewRow{
+			previewRow := ImportPreviewRow{
 				Line: row.Line, ExternalID: nilIfEmpty(row.ExternalID), Name: row.Name, Phone: nilIfEmpty(row.Phone), Email: nilIfEmpty(row.Email),
 				BirthDate: nilIfEmpty(row.BirthDate), Status: nilIfEmpty(row.Status), Warnings: append([]string{}, row.Warnings...), Error: nilIfEmpty(row.Problem),
 			}
 			if row.CPFLast2 != "" {
-				shown.CPF = nilIfEmpty(care.MaskCPF(row.CPFLast2))
+				previewRow.CPF = nilIfEmpty(care.MaskCPF(row.CPFLast2))
 			}
-			return shown
+			return previewRow
 		}),
 	}
 }
@@ -155,7 +155,7 @@ type ImportUndo struct {
 type KeptPatient struct {
 	PatientID uuid.UUID `json:"patient_id" doc:"Who was not taken back"`
 	Line      int       `json:"line" doc:"Of the file"`
-	Reason    string    `json:"reason" doc:"For people"`
+	Reason    string    `json:"reason" doc:"Text shown to users"`
 }
 
 // ImportError is a problem with a line.
@@ -165,14 +165,14 @@ type ImportError struct {
 }
 
 func toImport(i store.Import) Import {
-	shown := Import{
+	body := Import{
 		ID: i.ID, Format: i.Format, Source: i.Source, DryRun: i.DryRun, Status: i.Status, Total: i.Total, Processed: i.Created + i.Updated + i.Skipped + i.Failed, Created: i.Created,
 		Updated: i.Updated, Skipped: i.Skipped, Failed: i.Failed, Warned: i.Warned, Problem: i.Problem, CreatedAt: i.CreatedAt.UTC(), FinishedAt: clampOptionalTime(i.FinishedAt),
 	}
 	if i.UndoStatus != nil {
-		shown.Undo = &ImportUndo{*i.UndoStatus, i.Undone, i.Kept, clampOptionalTime(i.UndoFinishedAt)}
+		body.Undo = &ImportUndo{*i.UndoStatus, i.Undone, i.Kept, clampOptionalTime(i.UndoFinishedAt)}
 	}
-	return shown
+	return body
 }
 
 // ImportDetail is an Import with its errors by line.

@@ -21,10 +21,11 @@ type InboxEntry struct {
 	Product    string     `json:"product" doc:"That sent it"`
 	Phone      *string    `json:"phone" doc:"As long as it is open"`
 	Name       *string    `json:"name" doc:"As long as it is open"`
-	Summary    *string    `json:"summary" doc:"What it tells, as it would stand on a patient's history: of a message its text, of a booking service, professional and time. As long as it is open"`
-	Status     string     `json:"status" enum:"open,linked,dismissed" doc:"Whether somebody has said whom it is about"`
-	PatientID  *uuid.UUID `json:"patient_id" doc:"Whom it was linked to; null: nobody"`
-	Suggested  *uuid.UUID `json:"suggested_patient_id" doc:"The patient who has this number by now; null where nobody has, or several. As long as it is open"`
+	Summary    *string    `json:"summary" doc:"Summary of the event, as on a patient's history: of a message its text, of a booking service, professional and time. As long as it is open"`
+	StartsAt   *time.Time `json:"starts_at" doc:"When the appointment begins that it is about, written as in the summary; null: its event does not say. As long as it is open" example:"2026-03-02T12:00:00Z"`
+	Status     string     `json:"status" enum:"open,linked,dismissed" doc:"Whether a user has said whom it is about"`
+	PatientID  *uuid.UUID `json:"patient_id" doc:"The patient it was linked to; null: none"`
+	Suggested  *uuid.UUID `json:"suggested_patient_id" doc:"The patient who has this number by now; null: no patient has, or several. As long as it is open"`
 	OccurredAt time.Time  `json:"occurred_at" doc:"When it happened, as the other product says"`
 	ReceivedAt time.Time  `json:"received_at" doc:"When it came in"`
 	SettledAt  *time.Time `json:"settled_at" doc:"When it was linked or dismissed; null: it is open"`
@@ -56,7 +57,7 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 			module.SetSubject(ctx, item.Suggested.String())
 		}
 		inboxEntry := toInboxEntry(item.Entry)
-		inboxEntry.Summary, inboxEntry.Suggested = item.Summary, item.Suggested
+		inboxEntry.Summary, inboxEntry.StartsAt, inboxEntry.Suggested = item.Summary, item.StartsAt, item.Suggested
 		return inboxEntry
 	})
 	return &struct{ Body rest.Page[InboxEntry] }{rest.NewPage(list, total, in.PageParams)}, err

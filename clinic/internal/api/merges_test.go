@@ -189,7 +189,7 @@ func TestUndoOfAMergeRefuses(t *testing.T) {
 	c.OK(200, "POST", "/merges/"+first+"/undo", nil)
 	require.Equal(t, a, c.Get("/patients/" + a)["id"])
 
-	// Meanwhile somebody else got the CPF that was the merged patient's.
+	// Meanwhile another patient got the merged patient's CPF.
 	c.OK(200, "PUT", "/patients/"+a, object{"cpf": clinictest.CPF})
 	taken := merge(a, b)
 	c.OK(200, "PUT", "/patients/"+b, object{"cpf": nil})

@@ -20,9 +20,9 @@ import (
 // Patient is a patient as the clinic's users see it. Connected products get [FoundPatient].
 type Patient struct {
 	ID              uuid.UUID   `json:"id" doc:"Names the patient in paths and events"`
-	Name            string      `json:"name" doc:"How people call it"`
+	Name            string      `json:"name" doc:"Display name"`
 	Phone           *string     `json:"phone" doc:"In international form; null: none" example:"+5511987654321"`
-	Email           *string     `json:"email" doc:"Where mail goes; null: none"`
+	Email           *string     `json:"email" doc:"E-mail address; null: none"`
 	CPF             *string     `json:"cpf" doc:"All but the last two digits are hidden" example:"***.***.***-09"`
 	BirthDate       *string     `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown" example:"1990-05-17"`
 	LastAppointment *time.Time  `json:"last_appointment" doc:"When the latest one took place; null: none"`
@@ -226,7 +226,7 @@ func (a *API) getPatient(ctx context.Context, in *getPatientInput) (*patientOutp
 	return out, err
 }
 
-// requireReveal refuses whoever may not see whole CPFs of a patient, and records others in
+// requireReveal refuses callers who may not see whole CPFs of a patient, and records others in
 // the audit log.
 func (a *API) requireReveal(ctx context.Context, scope store.Scope, patient uuid.UUID) error {
 	_, caller, err := requestScope(ctx)

@@ -18,9 +18,9 @@ import (
 // FoundPatient is a patient as connected products see it.
 type FoundPatient struct {
 	ID              uuid.UUID   `json:"id" doc:"Names the patient in this product"`
-	Name            string      `json:"name" doc:"How people call it"`
+	Name            string      `json:"name" doc:"Display name"`
 	Phone           *string     `json:"phone" doc:"International, with its plus"`
-	Email           *string     `json:"email" doc:"Where mail goes; null: none"`
+	Email           *string     `json:"email" doc:"E-mail address; null: none"`
 	CPF             *string     `json:"cpf" doc:"All but the last two digits are hidden"`
 	BirthDate       *string     `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown"`
 	LastAppointment *time.Time  `json:"last_appointment" doc:"When the latest one took place; null: none"`
@@ -37,8 +37,8 @@ type peerPatientSearchInput struct {
 
 type peerPatientSearchOutput struct {
 	Body struct {
-		Found   bool          `json:"found" doc:"Whether somebody has this number"`
-		Patient *FoundPatient `json:"patient" doc:"Who has it; null: nobody"`
+		Found   bool          `json:"found" doc:"Whether a patient has this number"`
+		Patient *FoundPatient `json:"patient" doc:"The patient who has it; null: none"`
 		Matches int           `json:"matches" minimum:"0" maximum:"100" doc:"How many patients have the number and contradict neither name nor birth_date, counted up to 100. More than 1: patient is the most likely of them"`
 	} `nameHint:"PatientSearch"`
 }

@@ -82,7 +82,7 @@ func TestPatientSearchResult(t *testing.T) {
 
 func TestPatientSearch(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
 	landline := clinic.AddPatient("+551133334444")
 	foreign := clinic.AddPatient("+12125551234")
@@ -200,7 +200,7 @@ func TestSearchByPost(t *testing.T) {
 // Totals of lists are counted up to a bound.
 func TestTotalsAreBounded(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	db, err := pgx.Connect(t.Context(), clinic.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer db.Close(t.Context())
@@ -284,7 +284,7 @@ func TestPagesBeyondTheLast(t *testing.T) {
 // Every search of patients uses an index that begins with the clinic.
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	db, err := pgx.Connect(t.Context(), clinic.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = db.Close(context.Background()) }()
@@ -339,7 +339,7 @@ func lookUpPhone(clinic *clinictest.Clinic, phone string) (found []string) {
 // The console finds the patient of a linked number.
 func TestLookupOfLinkedNumbers(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient("+5511987654321")
 	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, clinic.ID, uuid.MustParse(id))
 	require.NoError(t, err)
@@ -353,7 +353,7 @@ func TestLookupOfLinkedNumbers(t *testing.T) {
 // not those of test data.
 func TestLookupByEmailAndCPF(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	exec := func(sql string, args ...any) {
 		_, err := clinic.Hub.Host.Pool.Exec(t.Context(), sql, args...)
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 // Query strings are in no log line, whatever the response.
 func TestAddressesAreNotLogged(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Prado", "phone": "+5511987654321"})["id"].(string)
 	key := clinic.NewKey()
 	paths := []string{

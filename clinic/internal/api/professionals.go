@@ -15,7 +15,7 @@ import (
 // Professional is a person who treats patients.
 type Professional struct {
 	ID        uuid.UUID `json:"id" doc:"Names the professional in paths"`
-	Name      string    `json:"name" doc:"How people call it"`
+	Name      string    `json:"name" doc:"Display name"`
 	Specialty *string   `json:"specialty" doc:"What the professional does best; null: nothing special"`
 	Register  *string   `json:"register" doc:"Number at the professional council" example:"CRM/SP 123456"`
 	IsActive  bool      `json:"is_active" doc:"Whether appointments can be made with the professional"`

@@ -42,7 +42,7 @@ func queryParameters(clinic *clinictest.Clinic) map[string][]string {
 // Each parameter of an address or a form is parsed or refused, and personal data is in no log.
 func TestBadQueries(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewChartedClinic(t)
+	clinic := clinictest.NewClinicAlone(t).WithRecords()
 	owned, names, key := ResourceIDs(clinic), queryParameters(clinic.Clinic), clinic.NewKey()
 	bad := map[string]string{
 		"letters": strings.Repeat("canary", 500), "words": strings.Repeat("canary ", 700), "commas": strings.Repeat("a,", 1500), "digits": strings.Repeat("9", 3000),

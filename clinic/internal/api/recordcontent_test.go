@@ -191,7 +191,7 @@ func TestLockedContentNeedsAReason(t *testing.T) {
 // Locked content stays closed while its opening cannot be recorded.
 func TestLockedContentStaysClosedWithoutAudit(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation", "content": contentWithCPF})
 	clinic.WaitForDeletion(clinic.RequestDeletion(id), "completed")

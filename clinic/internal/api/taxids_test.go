@@ -75,7 +75,7 @@ func validBodies() map[string]object {
 // response. E-mail addresses are the exception: they have to be deliverable.
 func TestTaxIDsInEveryField(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewChartedClinic(t)
+	clinic := clinictest.NewClinicAlone(t).WithRecords()
 	clinic.OK(200, "PUT", "/clinic", object{"reveal_cpf": false})
 	ids := ResourceIDs(clinic)
 	ids["{product}"] = "messaging"

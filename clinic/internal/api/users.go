@@ -23,7 +23,7 @@ const (
 type User struct {
 	ID        uuid.UUID `json:"id" doc:"Names the user in paths"`
 	ClinicID  uuid.UUID `json:"clinic_id" doc:"Clinic the user works for"`
-	Name      string    `json:"name" doc:"How people call it"`
+	Name      string    `json:"name" doc:"Display name"`
 	Email     string    `json:"email" doc:"Login of the user, and where mail goes"`
 	Role      string    `json:"role" enum:"admin,staff" doc:"What the user may do"`
 	IsActive  bool      `json:"is_active" doc:"Whether the user may log in"`
@@ -47,7 +47,7 @@ func (a *API) listUsers(ctx context.Context, in *uncountedPage) (*struct{ Body [
 
 type createUserInput struct {
 	Body struct {
-		Name     string                `json:"name" minLength:"1" maxLength:"120" doc:"How people call it"`
+		Name     string                `json:"name" minLength:"1" maxLength:"120" doc:"Display name"`
 		Email    string                `json:"email" maxLength:"254" doc:"Login of the user, and where mail goes" example:"caio@example.com"`
 		Role     string                `json:"role,omitempty" enum:"admin,staff" default:"staff" doc:"What the user may do"`
 		Password rest.Optional[string] `json:"password,omitempty" minLength:"8" maxLength:"128" doc:"Absent: the user gets a link by e-mail to set one"`
@@ -91,7 +91,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 type updateUserInput struct {
 	rest.IDParam
 	Body struct {
-		Name     rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How people call it"`
+		Name     rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"Display name"`
 		Email    rest.Optional[string] `json:"email,omitempty" maxLength:"254" doc:"Login of the user, and where mail goes"`
 		Role     rest.Optional[string] `json:"role,omitempty" enum:"admin,staff" doc:"What the user may do"`
 		IsActive rest.Optional[bool]   `json:"is_active,omitempty" doc:"Whether the user may log in"`

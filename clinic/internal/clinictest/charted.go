@@ -11,7 +11,8 @@ type ChartedClinic struct {
 	PatientID, OtherPatientID, AppointmentID, PendingPaymentID, LatePaymentID, ProfessionalID, InboxEntryID, DeletionID string
 }
 
-// NewChartedClinic starts a hub with a clinic that has one of everything.
+// NewChartedClinic returns a clinic that has one of everything, at the hub that the tests of the
+// process share.
 func NewChartedClinic(t testing.TB) *ChartedClinic {
 	t.Helper()
 	return NewClinic(t).WithRecords()
@@ -41,20 +42,21 @@ type Chart struct {
 	PatientID, AppointmentID, VisitID, CancelledAppointmentID, RecordID, RestrictedRecordID, SecretRecordID, PaymentID, InteractionID string
 }
 
-// NewChart starts a hub with a clinic and a patient with a chart.
+// NewChart returns a clinic that has a patient with a chart, at the hub that the tests of the
+// process share.
 func NewChart(t testing.TB) *Chart {
 	t.Helper()
-	c := &Chart{Clinic: NewClinic(t)}
-	c.AddPatientWithChart()
-	return c
+	return NewClinic(t).AddPatientWithChart()
 }
 
 // AddPatientWithChart adds a patient with a chart.
-func (c *Chart) AddPatientWithChart() {
+func (c *Clinic) AddPatientWithChart() *Chart {
 	c.T.Helper()
-	c.AddChart(c.OK(201, "POST", "/patients", object{
+	chart := &Chart{Clinic: c}
+	chart.AddChart(c.OK(201, "POST", "/patients", object{
 		"name": "Édson da Silva", "phone": "+5511987654321", "email": "edson@example.com", "cpf": CPF, "birth_date": "1980-03-02",
 	})["id"].(string))
+	return chart
 }
 
 // AddChart adds one of everything to a patient's chart.

@@ -35,7 +35,7 @@ const (
 )
 
 // unlimited lets users make as many requests as a test needs.
-const unlimited = "HUB_PRODUCT_LIMITS=clinic.users=100000-M"
+const unlimited = "HUB_PRODUCT_LIMITS=clinic.users=100000-M,clinic.sign-ups=100000-H,clinic.logins=100000-M,clinic.password-links=100000-H,clinic.passwords=100000-H"
 
 type object = moduletest.Object
 
@@ -57,8 +57,15 @@ type Clinic struct {
 // registrations numbers the users of a test process.
 var registrations atomic.Int64
 
-// NewClinic starts a hub and registers a clinic there.
+// NewClinic registers a clinic at the hub that the tests of the process share, see
+// [moduletest.Shared].
 func NewClinic(t testing.TB) *Clinic {
+	t.Helper()
+	return registerAfterOverdueJob(t, moduletest.Shared(t, clinic.New(), options(time.Time{})))
+}
+
+// NewClinicAlone starts a hub and registers a clinic there.
+func NewClinicAlone(t testing.TB) *Clinic {
 	t.Helper()
 	return NewClinicAt(t, time.Time{})
 }
@@ -67,9 +74,19 @@ func NewClinic(t testing.TB) *Clinic {
 // there.
 func NewClinicAt(t testing.TB, start time.Time) *Clinic {
 	t.Helper()
-	h := moduletest.Start(t, clinic.New(), moduletest.Options{Start: start, Settings: []string{unlimited}, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}})
+	return registerAfterOverdueJob(t, moduletest.Start(t, clinic.New(), options(start)))
+}
+
+func options(start time.Time) moduletest.Options {
+	return moduletest.Options{Start: start, Settings: []string{unlimited}, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}
+}
+
+// registerAfterOverdueJob registers a clinic and waits until the hub's first job of overdue payments
+// has run, which would change the payments that a test makes.
+func registerAfterOverdueJob(t testing.TB, h *moduletest.Hub) *Clinic {
+	t.Helper()
 	c := RegisterClinic(t, h)
-	h.AwaitFirstRun("overdue") // or it would change the payments that a test makes
+	h.AwaitFirstRun("overdue")
 	return c
 }
 
@@ -162,7 +179,7 @@ func (c *Clinic) QueryInt(query string, args ...any) (n int) {
 	return n
 }
 
-// Exec changes the database behind the product's back; $1 is the clinic.
+// Exec executes SQL on the product's database; $1 is the clinic.
 func (c *Clinic) Exec(query string, args ...any) {
 	c.T.Helper()
 	_, err := c.Hub.Host.Pool.Exec(c.T.Context(), query, append([]any{c.ID}, args...)...)

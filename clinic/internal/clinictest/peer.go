@@ -19,7 +19,7 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 )
 
-// Peer is a product elsewhere that keeps to the documents, connected with a clinic.
+// Peer is an external product that implements docs/interfaces/, connected with a clinic.
 type Peer struct {
 	*httptest.Server
 	t       testing.TB
@@ -95,12 +95,12 @@ func (p *Peer) SetRefusing(closed bool) {
 	p.closed = closed
 }
 
-// Received returns the events of a type that the peer was sent.
+// Received returns the events of a type that the peer was sent; "" stands for all.
 func (p *Peer) Received(eventType string) (events []moduletest.PublishedEvent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, event := range p.Events {
-		if event.Type == eventType {
+		if eventType == "" || event.Type == eventType {
 			events = append(events, event)
 		}
 	}
@@ -149,7 +149,7 @@ func (p *Peer) SendAt(occurredAt time.Time, outcome, eventType string, data obje
 	require.Equal(p.t, outcome, response.Body["status"], response.Text)
 }
 
-// RegisterPeer returns a product that knows only the documents: it registers with its
+// RegisterPeer returns a product that implements only docs/interfaces/: it registers with its
 // webhook_url and nothing else.
 func (c *Clinic) RegisterPeer(product string) *Peer {
 	c.T.Helper()

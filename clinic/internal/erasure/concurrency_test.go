@@ -16,7 +16,7 @@ import (
 // relative. No request is a 5xx, and afterwards no data is left.
 func TestErasureDuringOtherRequests(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	post := func(path string, body any) func() answer {
 		return func() answer { return clinic.Call("POST", path, body) }
@@ -60,7 +60,7 @@ func TestErasureDuringOtherRequests(t *testing.T) {
 		}
 		require.Equal(t, 202, responses[0].Status, responses[0].Text)
 		require.Equal(t, "anonymized", clinic.Get(path)["status"])
-		for _, entry := range clinic.Items("/integrations/inbox") { // what came too late waits for somebody to look at it
+		for _, entry := range clinic.Items("/integrations/inbox") { // what came too late waits in the inbox
 			clinic.OK(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/dismiss", nil)
 		}
 	}

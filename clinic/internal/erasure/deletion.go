@@ -24,7 +24,7 @@ type Request struct {
 // Statuses of deletion requests.
 const (
 	requestWaiting        = "waiting"         // for peers
-	requestNeedsAttention = "needs_attention" // somebody has to inform a peer by other means
+	requestNeedsAttention = "needs_attention" // a user has to inform a peer by other means
 	requestCompleted      = "completed"       // all peers have acknowledged
 )
 

@@ -35,7 +35,7 @@ func CountPayloads(clinic *clinictest.Clinic, with string) int {
 // about the patient's ticket or appointment are erased too, even if they have no name.
 func TestErasureLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	const first, second, linked = "+5511977771111", "+5511977772222", "+5521966663333"
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": first, "email": "zuleica@example.com", "cpf": clinictest.CPF})["id"].(string)
@@ -101,7 +101,7 @@ func TestErasureLeavesNoTrace(t *testing.T) {
 // waiting to be sent about them is sent.
 func TestErasureWithSharedPhone(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	ana := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "email": "ana.souza@example.com"})["id"].(string)
 	scheduling.SetStatus(500)
@@ -144,7 +144,7 @@ func TestErasureWithSharedPhone(t *testing.T) {
 // Families share e-mail addresses too.
 func TestErasureWithSharedEmail(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	ana := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511977771111", "email": "Souza@example.com"})["id"].(string)
 	clinic.OK(201, "POST", "/patients", object{"name": "Bia Souza", "phone": "+5511977772222", "email": "souza@example.com"})
@@ -164,7 +164,7 @@ func TestErasureWithSharedEmail(t *testing.T) {
 // while the log has it, or be acknowledged by hand.
 func TestFailedDeletionDelivery(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	fails := func(phone string) (path string) {
 		t.Helper()
@@ -205,11 +205,11 @@ func TestFailedDeletionDelivery(t *testing.T) {
 	require.Len(t, messaging.Received("patient.deleted"), 2)
 }
 
-// A product that is disconnected before it acknowledges is informed by somebody, or when it is
+// A product that is disconnected before it acknowledges is informed by a user, or when it is
 // connected again.
 func TestDeletionByADisconnectedPeer(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	scheduling := clinic.ConnectPeer("scheduling")
 	scheduling.SetStatus(500)
 	path := clinic.RequestDeletion(clinic.AddPatient(clinictest.Phone))
@@ -226,7 +226,7 @@ func TestDeletionByADisconnectedPeer(t *testing.T) {
 // here or in another clinic.
 func TestErasureLeavesUsersEmails(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	other := clinic.AnotherClinic()
 	other.As("").OK(200, "POST", "/auth/forgot-password", object{"email": other.Email})
 	token := other.ResetToken(other.Email)
@@ -240,7 +240,7 @@ func TestErasureLeavesUsersEmails(t *testing.T) {
 // A patient without a phone is recognized by address and name.
 func TestErasureWithoutPhone(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "email": "zuleica@example.com"})["id"].(string)
 	messaging.Send("ignored", "contact.created", object{"phone": "+5521955554444", "name": "Zuleica Canario", "email": "ZULEICA@example.com"})
@@ -258,7 +258,7 @@ func TestErasureWithoutPhone(t *testing.T) {
 // Payments of erased patients can still be settled, and no other product receives an event.
 func TestPaymentsOfErasedPatients(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	var ids []string
 	for range 3 {

@@ -32,7 +32,7 @@ func ParkReason(clinic *clinictest.Clinic, product string) (reason string) {
 // missed about the patient was erased.
 func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	OperatePeer(clinic, "scheduling", "disable")
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica", "phone": "+5511977771111"})["id"].(string)
@@ -61,7 +61,7 @@ func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 // The same holds for a product that has refused its key for a day.
 func TestDeletionWhileAPeerRefusesItsKey(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	scheduling := clinic.ConnectPeer("scheduling")
 	scheduling.SetRefusing(true)
 	clinic.Exec(`update hub.integrations set unauthorized_since = now() - interval '25 hours', next_probe_at = now() where tenant_id = $1`)
@@ -81,7 +81,7 @@ func TestDeletionWhileAPeerRefusesItsKey(t *testing.T) {
 // erases it.
 func TestPausedPeerAcknowledgedByHand(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	scheduling := clinic.ConnectPeer("scheduling")
 	OperatePeer(clinic, "scheduling", "disable")
 	path := clinic.RequestDeletion(clinic.AddPatient("+5511977771111"))
@@ -99,7 +99,7 @@ func TestPausedPeerAcknowledgedByHand(t *testing.T) {
 // answers 200 again. It can be acknowledged by hand at once, and needs attention after a day.
 func TestParkedDeletion(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	scheduling := clinic.ConnectPeer("scheduling")
 	scheduling.SetStatus(410)
 	path := clinic.RequestDeletion(clinic.AddPatient("+5511977771111"))
@@ -133,7 +133,7 @@ func TestParkedDeletion(t *testing.T) {
 // Only the products that are connected in the patient's environment are asked.
 func TestDeletionReachesOnlyItsEnvironment(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	p := clinictest.NewClinicAlone(t)
 	live, test := p.ConnectPeer("messaging"), p.InEnvironment("test").ConnectPeer("scheduling")
 	for _, tc := range []struct {
 		clinic       *clinictest.Clinic
@@ -151,7 +151,7 @@ func TestDeletionReachesOnlyItsEnvironment(t *testing.T) {
 // Administrators can list the requests that need attention.
 func TestDeletionRequestsByStatus(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	scheduling := clinic.ConnectPeer("scheduling")
 	request := clinic.RequestDeletion(clinic.AddPatient(clinictest.Phone))
 	clinic.WaitForDeletion(request, "completed")

@@ -16,7 +16,7 @@ import (
 const (
 	peerPending      = "pending"
 	peerAcknowledged = "acknowledged"
-	peerFailed       = "failed" // it did not accept the event, which is sent again, or somebody has to inform it
+	peerFailed       = "failed" // it did not accept the event, which is sent again, or a user has to inform it
 )
 
 // Statuses of deliveries.
@@ -67,7 +67,7 @@ func (s *Service) changedPeers(request Request, deliveries []module.Delivery) ma
 	return changes
 }
 
-// maxParked is how long a request waits for a parked event before somebody has to inform
+// maxParked is how long a request waits for a parked event before a user has to inform
 // the peer: the law sets a deadline of days.
 const maxParked = 24 * time.Hour
 

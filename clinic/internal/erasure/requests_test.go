@@ -24,7 +24,7 @@ func peers(deletion object) map[string]string {
 
 func TestDeletionRequest(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": "+5511977776666", "email": "zuleica@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
 	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "consultation", "content": "Story", "summary": "Zuleica is fine"})
@@ -96,7 +96,7 @@ func TestDeletionRequest(t *testing.T) {
 
 func TestDeletionWithoutPeers(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	left := clinic.ConnectPeer("messaging")
 	for _, item := range clinic.Call("GET", "/integrations/", nil).List {
 		clinic.OK(200, "DELETE", "/integrations/"+item["id"].(string), nil)
@@ -107,10 +107,10 @@ func TestDeletionWithoutPeers(t *testing.T) {
 	require.Empty(t, left.Received("patient.deleted"))
 }
 
-// A product that does not subscribe to deletions has to be informed by somebody.
+// A product that does not subscribe to deletions has to be informed by a user.
 func TestDeletionWithoutSubscription(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	again := clinic.As("").Call("POST", "/integrations/webhook/register", object{
 		"registration_id": "0190b5a2-0000-7000-8000-000000000001", "product": "messaging", "environment": "live", "webhook_url": messaging.URL + "/hook",
@@ -143,7 +143,7 @@ func TestDeletionWithoutSubscription(t *testing.T) {
 // database they are encrypted.
 func TestSecretsStayEncrypted(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	const digits, written, content = "70948140038", "709.481.400-38", "canary-content-4711"
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana", "phone": clinictest.Phone, "cpf": written})["id"].(string)

@@ -47,7 +47,7 @@ func addKnownPatient(clinic *clinictest.Clinic, name, number, email string) (id 
 // that are added later.
 func TestErasureOfEveryColumn(t *testing.T) {
 	t.Parallel()
-	p := clinictest.NewClinic(t)
+	p := clinictest.NewClinicAlone(t)
 	const name, number, email = "Zuleica Canario", "+5511977771234", "zuleica@canario.example"
 	// Columns that take no such text, or have rows only after an erasure, while a file is read or events are
 	// linked, and those that programs fill from a list of their own.
@@ -100,7 +100,7 @@ func TestErasureOfEveryColumn(t *testing.T) {
 // Texts about others stay, and so do the names of professionals.
 func TestErasureLeavesTextsAboutOthers(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Lúcia Lima", "phone": clinictest.Phone})["id"].(string)
 	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-02", "type": "analysis 11987650000", "professional": "Dr. Ana Souza Lima"})
 	clinic.OK(201, "POST", "/patients/"+id+"/records", object{"date": "2026-03-01", "type": "call of ANA", "professional": "ana LUCIA lima"})
@@ -127,7 +127,7 @@ func TestErasureLeavesTextsAboutOthers(t *testing.T) {
 // same interaction, or an event about the same appointment, is answered as before.
 func TestExternalIDsOfErasedPatients(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	scheduling, key := clinic.ConnectPeer("scheduling"), clinic.NewKey()
 	const number, booking = "+5511977771234", "wa:+5511977771234"
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica Canario", "phone": number, "email": "zuleica@canario.example"})["id"].(string)
@@ -171,7 +171,7 @@ func TestExternalIDsOfErasedPatients(t *testing.T) {
 // Clients that synchronize by _lastUpdated see that a patient was erased.
 func TestErasureUpdatesResources(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := addKnownPatient(clinic, "Zuleica Canario", "+5511977771234", "zuleica@canario.example")
 	for _, table := range []string{"patients", "records", "appointments", "payments"} {
 		clinic.Exec(`update clinic.` + table + ` set updated_at = now() - interval '1 hour' where clinic_id = $1`)

@@ -147,7 +147,7 @@ func TestErasureDeletesExports(t *testing.T) {
 // none keeps a patient that it read before.
 func TestErasureExcludesBatches(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	patient := clinic.AddPatient(clinictest.Phone)
 	clinicStore, scope := store.New(clinic.Hub.Host), store.Scope{Clinic: clinic.ID, Env: hub.Live}
 	waitForLock := func() {

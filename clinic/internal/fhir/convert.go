@@ -18,7 +18,7 @@ const language = "pt-BR"
 type Converter struct {
 	Base    string // address of the facade
 	Clinic  string // name of the clinic
-	ForPeer bool   // a connected product, which sees what the clinic lets out
+	ForPeer bool   // a connected product, which sees what the clinic shares
 }
 
 // PatientRow is a patient's data. Missing values are "" or zero.
@@ -137,11 +137,11 @@ type RecordRow struct {
 	ID           uuid.UUID
 	PatientID    uuid.UUID
 	Date         time.Time      // the day it is about
-	Zone         *time.Location // where that day lies
+	Zone         *time.Location // of the day
 	Type         string
 	Professional string
 	Content      string // only for the clinic's own people
-	Withheld     bool   // there is content that nobody is shown
+	Withheld     bool   // there is content, and it is not shown
 	Summary      string // for connected products
 	URL          string
 	Sensitivity  care.Sensitivity

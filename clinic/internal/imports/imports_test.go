@@ -141,7 +141,7 @@ func TestImportMatchesPatients(t *testing.T) {
 // Errors name the line and no values. The other lines are imported.
 func TestImportErrors(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	clinic.OK(201, "POST", "/patients", object{"name": "Rui", "cpf": "111.444.777-35"})
 	got := clinic.Import("csv", `id,nome,telefone,email,cpf,nascimento
 1,Ana,11987654321,,529.982.247-25,
@@ -183,7 +183,7 @@ func TestImportErrors(t *testing.T) {
 // A batch's changes, its events and the import's progress are one transaction.
 func TestImportBatchIsAtomic(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	clinic.Hub.FailPublishing.Store(true)
 	created := clinic.UploadImport("csv", clinictest.ImportTable)
 	require.Equal(t, 202, created.Status, created.Text)

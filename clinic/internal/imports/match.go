@@ -151,7 +151,7 @@ func (r parsedRow) compareBirthDate(c *candidate) birthComparison {
 // patient only if it adds nothing that identifies people, as families share numbers and
 // names.
 func (x *patientIndex) matchByName(row parsedRow) decision {
-	var same, similar []*candidate
+	var matching, similar []*candidate
 	for _, c := range x.byName[care.FoldName(row.Name)] {
 		birth := row.compareBirthDate(c)
 		switch {
@@ -161,17 +161,17 @@ func (x *patientIndex) matchByName(row parsedRow) decision {
 		case row.addsIdentity(c):
 			similar = append(similar, c)
 		default:
-			same = append(same, c)
+			matching = append(matching, c)
 		}
 	}
-	if i := slices.IndexFunc(same, func(c *candidate) bool { return !row.hasNewData(c) }); i >= 0 {
-		return decision{patient: same[i]}
+	if i := slices.IndexFunc(matching, func(c *candidate) bool { return !row.hasNewData(c) }); i >= 0 {
+		return decision{patient: matching[i]}
 	}
 	switch {
-	case len(same) > 1:
-		return decision{problem: fmt.Sprintf("%d patients have this name and phone number: add the CPF, the birth date or the external_id", len(same))}
-	case len(same) == 1:
-		return decision{patient: same[0]}
+	case len(matching) > 1:
+		return decision{problem: fmt.Sprintf("%d patients have this name and phone number: add the CPF, the birth date or the external_id", len(matching))}
+	case len(matching) == 1:
+		return decision{patient: matching[0]}
 	case len(similar) > 0 && row.Phone != nil:
 		return decision{warning: fmt.Sprintf("made a new patient beside %s, who has the same name and phone number: neither a CPF nor a birth date shows that they are the same", care.Initials(similar[0].Name))}
 	}

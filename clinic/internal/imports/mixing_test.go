@@ -104,8 +104,7 @@ func newMemoryClinic() *memoryClinic {
 
 // Whatever lists say about families who share names, numbers and tax ids, no patient ends
 // with the name of one person and the record, the CPF, the birth date or the number of
-// another; and a file that has everybody
-// once changes nothing when it is imported again.
+// another; and a file that has every person once changes nothing when it is imported again.
 func TestPatientsAreNeverMixed(t *testing.T) {
 	t.Parallel()
 	fails := func(s families.Scenario) bool { return newMemoryClinic().run(s) != nil }

@@ -30,7 +30,7 @@ type parsedRow struct {
 	line importLine
 	store.PatientData
 	civilName   string // as documents have the name, if Name is a social name
-	partialDate string // of birth: YYYY or YYYY-MM; "" if BirthDate says it all
+	partialDate string // of birth: YYYY or YYYY-MM; "" if BirthDate is complete
 	ref         reference
 	cpfHash     []byte
 	exportedID  uuid.UUID // the reference, if it is a UUID: the clinic may have exported the file

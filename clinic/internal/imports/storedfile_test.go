@@ -12,7 +12,7 @@ import (
 // An uploaded file is encrypted while it waits, in every table.
 func TestUploadedFileIsEncrypted(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	tx, err := clinic.Hub.Host.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()

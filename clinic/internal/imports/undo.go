@@ -186,7 +186,7 @@ func (u *undo) undoChange(ctx context.Context, match dbgen.ImportMatch) error {
 }
 
 // deleteImported deletes a patient that an import created and that nothing refers to.
-// Connected products hear that the patient changed, not that somebody asked to be erased:
+// Connected products are notified that the patient changed, not of an erasure request:
 // they may know the same person by themselves.
 func deleteImported(ctx context.Context, tx *store.Tx, scope store.Scope, patient store.Patient) error {
 	if err := tx.DeletePatientRow(ctx, scope.Clinic, scope.Env, patient.ID); err != nil {
@@ -196,7 +196,7 @@ func deleteImported(ctx context.Context, tx *store.Tx, scope store.Scope, patien
 	return err
 }
 
-// restorePatient gives a patient the data of before the import.
+// restorePatient restores the data that a patient had before the import.
 func restorePatient(ctx context.Context, tx *store.Tx, key importKey, match dbgen.ImportMatch) error {
 	encoded, err := tx.Host.Sealer.Open(match.BeforeEnc, changeContext(key.ID, match.PatientID))
 	if err != nil {
@@ -233,14 +233,14 @@ type KeptPatient struct {
 // KeptPatients returns the patients that an undo left as they are: the first thousand.
 func (s *Service) KeptPatients(ctx context.Context, scope store.Scope, id uuid.UUID) ([]KeptPatient, error) {
 	rows, err := s.store.KeptImportMatches(ctx, dbgen.KeptImportMatchesParams{ClinicID: scope.Clinic, Env: scope.Env, ImportID: id, RowLimit: maxErrors})
-	kept := make([]KeptPatient, len(rows))
+	patients := make([]KeptPatient, len(rows))
 	for i, row := range rows {
-		kept[i] = KeptPatient{Patient: row.PatientID, Line: row.Line}
+		patients[i] = KeptPatient{Patient: row.PatientID, Line: row.Line}
 		if row.KeptReason != nil {
-			kept[i].Reason = *row.KeptReason
+			patients[i].Reason = *row.KeptReason
 		}
 	}
-	return kept, err
+	return patients, err
 }
 
 // cleanupBatch is how many rows [Service.Cleanup] deletes at a time.

@@ -94,8 +94,8 @@ func TestUndoOfSeveralImports(t *testing.T) {
 	require.Len(t, clinic.Items("/patients"), 1)
 }
 
-// What belongs to somebody else by now is not taken back.
-func TestUndoKeepsWhatIsTaken(t *testing.T) {
+// Values that belong to another patient by now are not restored.
+func TestUndoKeepsValuesOfOtherPatients(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone})["id"].(string)

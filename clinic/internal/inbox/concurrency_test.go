@@ -29,7 +29,7 @@ func TestLinkingDuringOtherRequests(t *testing.T) {
 		for n := range 4 {
 			calls = append(calls, call(n, "/link", object{"patient_id": id}), call(4+n, "/link", object{"patient_id": other}), call(n, "/dismiss", nil), call(8+n, "/dismiss", nil),
 				func() answer {
-					return messaging.Deliver(hub.NewEventID(), "message.received", object{"phone": number, "body": "New", "ticket_id": 10*round + n}) // a ticket tells whose its messages are as well
+					return messaging.Deliver(hub.NewEventID(), "message.received", object{"phone": number, "body": "New", "ticket_id": 10*round + n})
 				},
 				func() answer {
 					return scheduling.Deliver(hub.NewEventID(), "appointment.cancelled", object{"appointment_id": fmt.Sprintf("r-%d-%d", round, n), "client_phone": number})

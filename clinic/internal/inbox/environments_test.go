@@ -38,7 +38,7 @@ func TestTestEventsDoNotReachLiveData(t *testing.T) {
 	clinic.Exec(`delete from clinic.inbox where clinic_id = $1 and env = 'test'`)
 	require.Equal(t, before, clinic.Snapshot())
 
-	// The other way round, and with somebody of the same number.
+	// The other way round, and with a patient who has the same number.
 	double := sandbox.AddPatient(clinictest.Phone)
 	require.Equal(t, double, trial.OK(200, "POST", "/integrations/action/log-interaction", said)["patient_id"])
 	require.Equal(t, []string{"call: "}, sandbox.History(double))

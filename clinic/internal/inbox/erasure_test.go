@@ -13,7 +13,7 @@ import (
 // The entries with an erased patient's address are found without decrypting any others.
 func TestErasureOfEntriesByEmail(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	forget := func(email string, n int) (statusOf func() int) {
 		id := clinic.OK(201, "POST", "/patients", object{"name": "Ana", "email": email})["id"].(string)
@@ -30,7 +30,7 @@ func TestErasureOfEntriesByEmail(t *testing.T) {
 	require.Equal(t, 202, first())
 	require.Equal(t, 2, names())
 
-	// One from before there were hashes is opened, as everybody's of then; and not any
+	// An entry from before there were hashes is opened, as all of then; and not any
 	// more once upkeep has made up for them.
 	clinic.Exec(`update clinic.inbox set email_hmac = null where clinic_id = $1 and name = 'Somebody'`)
 	require.Equal(t, 202, second())

@@ -293,6 +293,16 @@ func describeBooking(service, professional string, startsAt time.Time) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
+// appointmentTime returns when the event's appointment begins, in UTC and whole seconds as
+// [describeBooking] writes it; nil if it is unknown.
+func (e *inboundEvent) appointmentTime() *time.Time {
+	if e.startsAt.IsZero() {
+		return nil
+	}
+	startsAt := e.startsAt.UTC().Truncate(time.Second)
+	return &startsAt
+}
+
 // sealContext binds the encrypted data of an event to its inbox entry.
 func sealContext(entry uuid.UUID) string { return "inbox/" + entry.String() }
 

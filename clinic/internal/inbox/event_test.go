@@ -157,7 +157,7 @@ func TestTimesOfEvents(t *testing.T) {
 // A stored time that JSON cannot represent does not hide other data.
 func TestStoredTimesOutOfRange(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	insert := func(at string) error {
 		_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, status) values ($1, 'live', gen_random_uuid(), $2, $3::text::timestamptz, 'completed')`, clinic.ID, id, at)
@@ -250,7 +250,7 @@ func TestLongTextsOfEvents(t *testing.T) {
 // An entry that cannot be decrypted does not keep others from being linked.
 func TestUnreadableInboxEntries(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	scheduling := clinic.ConnectPeer("scheduling")
 	const stranger = "+5521999998888"

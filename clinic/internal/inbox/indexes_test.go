@@ -16,7 +16,7 @@ import (
 // one by age.
 func TestInboxUsesIndexes(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	neighbor := clinic.AnotherClinic().ID // has most rows: else reading the whole table is right
 	clinic.Exec(`insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, received_at, phone, external_id, data_enc, email_hmac)
 		select case when n % 30 = 0 then $1::uuid else $2::uuid end, 'live', gen_random_uuid(), 'messaging', n, 'contact.created', now() - n * interval '1 second', now() - n * interval '1 second', '+55119' || 80000000 + n % 5000,

@@ -24,8 +24,8 @@ func (s *Service) ContinueLinking(ctx context.Context, payload []byte) error {
 		return fmt.Errorf("decoding the linking to continue: %w", err)
 	}
 	for deadline := time.Now().Add(linkingRunTime); ; {
-		more, err := s.advanceLinking(ctx, run)
-		if err != nil || !more {
+		hasMore, err := s.advanceLinking(ctx, run)
+		if err != nil || !hasMore {
 			return err
 		}
 		if !time.Now().Before(deadline) {
@@ -36,21 +36,21 @@ func (s *Service) ContinueLinking(ctx context.Context, payload []byte) error {
 
 // advanceLinking settles the next entries of a linking and stores its progress, in one
 // transaction. more reports whether it has to be called again.
-func (s *Service) advanceLinking(ctx context.Context, run linkingRun) (more bool, err error) {
+func (s *Service) advanceLinking(ctx context.Context, run linkingRun) (hasMore bool, err error) {
 	err = s.store.InTx(ctx, "linking waiting entries", func(tx *store.Tx) error {
 		linking, err := tx.Linking(ctx, run.Clinic, run.Env, run.ID)
 		if err == nil {
-			more, err = s.join(tx).advanceLinking(ctx, linking)
+			hasMore, err = s.join(tx).advanceLinking(ctx, linking)
 		}
 		if errors.Is(err, pgx.ErrNoRows) { // it has ended
-			more, err = false, nil
+			hasMore, err = false, nil
 		}
 		return err
 	})
-	return more, err
+	return hasMore, err
 }
 
-func (t *transaction) advanceLinking(ctx context.Context, linking store.Linking) (more bool, err error) {
+func (t *transaction) advanceLinking(ctx context.Context, linking store.Linking) (hasMore bool, err error) {
 	scope := store.Scope{Clinic: linking.ClinicID, Env: linking.Env}
 	rows, err := t.waitingEntries(ctx, linking)
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *transaction) lockPatientsOf(ctx context.Context, linking store.Linking,
 
 // endLinking deletes a locked linking: from then on no event waits behind it. more reports
 // whether there are entries that came to wait before.
-func (t *transaction) endLinking(ctx context.Context, linking store.Linking) (more bool, err error) {
+func (t *transaction) endLinking(ctx context.Context, linking store.Linking) (hasMore bool, err error) {
 	rows, err := t.waitingEntries(ctx, linking)
 	if err != nil || len(rows) > 0 {
 		return true, err

@@ -17,7 +17,7 @@ import (
 
 const stranger = "+5521933334444"
 
-// strangerEvent is what waits in the inbox from somebody.
+// strangerEvent is an event in the inbox that matched no patient.
 type strangerEvent struct {
 	kind, subject string
 	data          object
@@ -106,7 +106,7 @@ func requireEachOnce(clinic *clinictest.Clinic, patient string, n int) {
 // The request links some entries of a number, the job the others: each once, in order.
 func TestLinkingThousandsOfEntries(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id, other := clinic.AddPatient(clinictest.Phone), clinic.AddPatient("+5511900001111")
 	const all = 5000
 	AddWaitingEvents(clinic, stranger, messages(all, stranger)...)
@@ -142,7 +142,7 @@ func TestLinkingThousandsOfEntries(t *testing.T) {
 // process continues.
 func TestLinkingSurvivesLosingItsProcess(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id, db := clinic.AddPatient(clinictest.Phone), clinic.Hub.Host.Pool
 	const all, held = 900, 500
 	AddWaitingEvents(clinic, stranger, messages(all, stranger)...)
@@ -175,7 +175,7 @@ func TestLinkingSurvivesLosingItsProcess(t *testing.T) {
 // appointment that an older entry creates.
 func TestEventsWaitBehindLinking(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	day := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Second)
@@ -210,7 +210,7 @@ func TestEventsWaitBehindLinking(t *testing.T) {
 // decrypted stays open and delays no other.
 func TestEventSettlesEntriesOfItsTicket(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	list := messages(450, "")
 	for i := range list {
@@ -234,7 +234,7 @@ func TestEventSettlesEntriesOfItsTicket(t *testing.T) {
 // Erasing a patient whose entries are being linked erases all of them.
 func TestErasureDuringALinking(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	relative := clinic.OK(201, "POST", "/patients", object{"name": "Zoe", "phone": stranger})["id"].(string) // the number is hers too
 	messaging := clinic.ConnectPeer("messaging")

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -9,10 +10,11 @@ import (
 	"integrationhub/clinic/internal/store/dbgen"
 )
 
-// Item is an entry of the list. Summary and Suggested are nil unless the entry is open.
+// Item is an entry of the list. All but Entry is nil unless the entry is open.
 type Item struct {
 	Entry     store.InboxEntry
 	Summary   *string    // of the event, as a history would have it; nil if it is empty
+	StartsAt  *time.Time // of the appointment, UTC, in seconds as the summary has it; nil if the event does not have it
 	Suggested *uuid.UUID // the only patient with the phone number
 }
 
@@ -41,6 +43,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, status string, li
 			if summary := event.summary(); summary != "" {
 				items[i].Summary = &summary
 			}
+			items[i].StartsAt = event.appointmentTime()
 		}
 		if entry.PhoneKey != nil {
 			items[i].Suggested = patients[*entry.PhoneKey]

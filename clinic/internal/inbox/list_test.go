@@ -2,9 +2,11 @@ package inbox_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic"
@@ -40,7 +42,7 @@ func TestInboxPages(t *testing.T) {
 // the audit log.
 func TestOpenEntryHasSummaryAndSuggestion(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	entries := func() map[string]object {
 		list := make(map[string]object)
@@ -49,7 +51,7 @@ func TestOpenEntryHasSummaryAndSuggestion(t *testing.T) {
 		}
 		return list
 	}
-	when := "2026-03-02T09:00:00-03:00"
+	when := "2026-03-02T09:00:00.5-03:00"
 	messaging.Send("ignored", "message.received", object{"phone": stranger, "name": "Gil", "body": "My CPF is " + clinictest.CPF + ", I have F32.1", "ticket_id": 7})
 	messaging.Send("ignored", "ticket.created", object{"phone": "+5521933334445", "ticket_id": 8, "queue": "Front desk"})
 	messaging.Send("ignored", "contact.created", object{"phone": "+5521933334446"})
@@ -63,6 +65,12 @@ func TestOpenEntryHasSummaryAndSuggestion(t *testing.T) {
 		got := entries()[kind]
 		require.Contains(t, got, "summary", kind)
 		require.Equal(t, want, got["summary"], kind)
+		require.Contains(t, got, "starts_at", kind)
+		if summary, isText := want.(string); isText && strings.Contains(summary, "2026-03-02T12:00:00Z") {
+			require.Equal(t, "2026-03-02T12:00:00Z", got["starts_at"], kind)
+		} else {
+			require.Nil(t, got["starts_at"], kind)
+		}
 		require.Contains(t, got, "suggested_patient_id", kind)
 		require.Nil(t, got["suggested_patient_id"], kind)
 	}
@@ -87,6 +95,9 @@ func TestOpenEntryHasSummaryAndSuggestion(t *testing.T) {
 	linked := clinic.Items("/integrations/inbox?status=linked")[0]
 	require.Nil(t, linked["summary"])
 	require.Nil(t, linked["suggested_patient_id"])
+
+	clinic.OK(200, "POST", InboxEntry(clinic, "event_type = 'appointment.created'")+"/dismiss", nil)
+	require.Nil(t, clinic.Items("/integrations/inbox?status=dismissed")[0]["starts_at"])
 
 	// One that cannot be read is listed all the same.
 	clinic.Exec(`update clinic.inbox set data_enc = 'broken' where clinic_id = $1 and event_type = 'ticket.created'`)
@@ -129,19 +140,22 @@ func TestOldEntriesAreDeleted(t *testing.T) {
 // The hub learns which inboxes wait, and since when.
 func TestWaitingInboxes(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	queries := dbgen.New(clinic.Hub.Host.Pool)
-	waiting := func() []dbgen.WaitingInboxesRow {
-		rows, err := queries.WaitingInboxes(t.Context(), 1000)
+	after := func(id uuid.UUID, env string) []dbgen.WaitingInboxesRow {
+		rows, err := queries.WaitingInboxes(t.Context(), id, env, 1000)
 		require.NoError(t, err)
 		return slices.DeleteFunc(rows, func(row dbgen.WaitingInboxesRow) bool { return row.ClinicID != clinic.ID })
 	}
+	waiting := func() []dbgen.WaitingInboxesRow { return after(uuid.Nil, "") }
 	require.Empty(t, waiting())
 	AddWaitingEvents(clinic, stranger, messages(3, stranger)...)
 	rows := waiting()
 	require.Len(t, rows, 1)
 	require.Equal(t, []any{hub.Live, 3}, []any{rows[0].Env, rows[0].Waiting})
 	require.False(t, rows[0].OldestSince.IsZero())
+	require.Len(t, after(clinic.ID, ""), 1)
+	require.Empty(t, after(clinic.ID, string(hub.Live)), "the next page")
 	clinic.Exec(`update clinic.inbox set status = 'dismissed', settled_at = now(), data_enc = null where clinic_id = $1`)
 	require.Empty(t, waiting())
 }

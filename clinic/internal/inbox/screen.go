@@ -87,7 +87,7 @@ func (c *contacts) collect(member string, value any) {
 }
 
 // ScreenEvent implements [module.EventScreener]. An event is about an erased patient if it
-// has the name with the number or the address, a number, address or CPF that nobody else
+// has the name with the number or the address, a number, address or CPF that no other person
 // had, or the ticket or appointment; unless it is about a patient who has the number now.
 func (s *Service) ScreenEvent(ctx context.Context, raw pgx.Tx, e hub.Event) (module.Screening, error) {
 	t, scope := s.join(s.store.Join(raw)), store.Scope{Clinic: e.TenantID, Env: e.Environment}

@@ -37,7 +37,7 @@ func eraseZulmira(clinic *clinictest.Clinic) {
 // its type and whether it can be read.
 func TestLateEventsAboutTheErased(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging, scheduling, crm := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling"), clinic.ConnectPeer("crm")
 	patient := object{"name": "Zulmira Quixeramobim", "phone": "+5511987654321", "email": "zulmira@example.com", "cpf": "529.982.247-25"}
 	id := clinic.OK(201, "POST", "/patients", patient)["id"].(string)
@@ -91,7 +91,7 @@ func trimZeros(event string) string {
 // patient now, and the patient who came back.
 func TestLateEventsAboutOthers(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	eraseZulmira(clinic)
 	stored := func(text string) bool { return len(hubtest.FindInDatabase(t, clinic.Hub.DatabaseURL, text)) > 0 }

@@ -88,7 +88,7 @@ func (t *transaction) applyWithWaiting(ctx context.Context, event *inboundEvent,
 
 // beginLinking settles the locked entries of a linking that begins, and leaves the rest to
 // the job. It returns how many it settled and whether there are more.
-func (t *transaction) beginLinking(ctx context.Context, linking store.Linking, rows []dbgen.WaitingEntriesRow, entries []store.InboxEntry) (n int, more bool, err error) {
+func (t *transaction) beginLinking(ctx context.Context, linking store.Linking, rows []dbgen.WaitingEntriesRow, entries []store.InboxEntry) (n int, hasMore bool, err error) {
 	if n, err = t.settleAll(ctx, entries, linking); err != nil || len(rows) <= MaxLinkedPerTransaction {
 		return n, false, err
 	}
@@ -161,9 +161,9 @@ func compareEntries(timeA, timeB time.Time, idA, idB uuid.UUID) int {
 }
 
 func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry, linking store.Linking) (n int, err error) {
-	stale := false // settling an entry may have settled others of these
+	isStale := false // settling an entry may have settled others of these
 	for _, entry := range entries {
-		if stale {
+		if isStale {
 			if entry, err = t.InboxEntry(ctx, entry.ClinicID, entry.Env, entry.ID); err != nil {
 				return n, err
 			}
@@ -174,7 +174,7 @@ func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry
 		var settled bool
 		if entry.MeantFor != nil {
 			settled, err = t.settleInTurn(ctx, entry)
-			stale = true
+			isStale = true
 		} else {
 			settled, err = t.settle(ctx, entry, linking.PatientID, linking.SettledBy, false)
 		}

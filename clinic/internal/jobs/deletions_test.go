@@ -13,7 +13,7 @@ import (
 // A deletion request that cannot be updated does not keep others from being updated.
 func TestFailedRequestDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	messaging.SetStatus(500)
 	var paths []string
@@ -40,7 +40,7 @@ func TestFailedRequestDelaysNoOther(t *testing.T) {
 // Updating many unchanged requests takes as many queries as updating one.
 func TestRequestsAreUpdatedTogether(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	messaging.SetStatus(500)
 	other := clinic.AnotherClinic()

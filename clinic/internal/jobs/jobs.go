@@ -2,7 +2,6 @@
 package jobs
 
 import (
-	"context"
 	"time"
 
 	"integrationhub/clinic/internal/erasure"
@@ -19,16 +18,11 @@ func List(clinicStore *store.Store, inboxService *inbox.Service, erasureService 
 		{Name: imports.ImportJob, Timeout: imports.ImportTimeout, Run: importService.ContinueImport},
 		{Name: imports.OldImportJob, Timeout: imports.ImportTimeout, Run: importService.ContinueImport},
 		{Name: imports.UndoJob, Timeout: imports.ImportTimeout, Run: importService.ContinueUndo},
-		{Name: imports.CleanupJob, Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(importService.Cleanup)},
+		{Name: imports.CleanupJob, Every: time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(importService.Cleanup)},
 		{Name: inbox.LinkingJob, Timeout: inbox.LinkingTimeout, Run: inboxService.ContinueLinking},
-		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(clinicStore.MarkAllOverdue)},
-		{Name: "merges", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(clinicStore.DropMergeStates)},
-		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: withoutPayload(erasureService.UpdateOpenRequests)},
-		{Name: "inbox", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(inboxService.Upkeep)},
+		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(clinicStore.MarkAllOverdue)},
+		{Name: "merges", Every: time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(clinicStore.DropMergeStates)},
+		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: module.WithoutPayload(erasureService.UpdateOpenRequests)},
+		{Name: "inbox", Every: time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(inboxService.Upkeep)},
 	}
-}
-
-// withoutPayload adapts a periodic job.
-func withoutPayload(run func(context.Context) error) func(context.Context, []byte) error {
-	return func(ctx context.Context, _ []byte) error { return run(ctx) }
 }

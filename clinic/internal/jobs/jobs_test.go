@@ -12,7 +12,7 @@ import (
 // The jobs and how often they run.
 func TestJobs(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	require.Equal(t, time.Hour, clinic.Job("overdue").Every)
 	require.Equal(t, 5*time.Minute, clinic.Job("deletions").Every)
 	require.Zero(t, clinic.Job("import").Every, "when a file was uploaded")

@@ -13,7 +13,7 @@ import (
 // until the job runs, and the job marks more than one batch.
 func TestOverdueBoundaries(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	clinic.OK(200, "PUT", "/clinic", object{"timezone": "Pacific/Niue"})
 	there, err := time.LoadLocation("Pacific/Niue")
@@ -48,7 +48,7 @@ func PaymentStatus(clinic *clinictest.Clinic, payment string) (status string) {
 // overdue.
 func TestUnknownTimeZoneSkipsOneClinic(t *testing.T) {
 	t.Parallel()
-	bad := clinictest.NewClinic(t)
+	bad := clinictest.NewClinicAlone(t)
 	good, worse, better := bad.AnotherClinic(), bad.AnotherClinic(), bad.AnotherClinic()
 	owed := map[*clinictest.Clinic]string{}
 	for _, clinic := range []*clinictest.Clinic{bad, good, worse, better} {
@@ -81,7 +81,7 @@ func TestUnknownTimeZoneSkipsOneClinic(t *testing.T) {
 // A clinic's time zone is a place. Other files in the same directory of a machine are refused.
 func TestTimeZonesOfClinics(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	before := clinic.Get("/clinic")
 	for _, zone := range []string{"Factory", "localtime", "posixrules", "right/America/Sao_Paulo", "posix/America/Sao_Paulo", "Local", "", "Mars/Olympus", "America", "America/", "EST5EDT", "america/sao_paulo", "../America/Sao_Paulo"} {
 		clinic.Invalid("body.timezone", "PUT", "/clinic", object{"timezone": zone})
@@ -95,7 +95,7 @@ func TestTimeZonesOfClinics(t *testing.T) {
 // Paid and cancelled payments stay as they are, however old they are.
 func TestSettledPaymentsDoNotBecomeOverdue(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	path := "/patients/" + id + "/payments"
 	owed := func(date string) string {
@@ -138,7 +138,7 @@ func TestOverdueWhenClocksChange(t *testing.T) {
 // Payments of erased patients become overdue, and no event is published.
 func TestOverduePaymentsOfErasedPatients(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	owed := clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 3, "due_date": clinictest.DateIn(t, -1)})["id"].(string)
 	clinic.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)
@@ -150,7 +150,7 @@ func TestOverduePaymentsOfErasedPatients(t *testing.T) {
 
 func TestOverdue(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	late := clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 7, "description": "Late", "due_date": clinictest.DateIn(t, -1)})["id"].(string)
 	today := clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 8, "due_date": clinictest.DateIn(t, 0)})["id"].(string)
@@ -175,7 +175,7 @@ func TestOverdue(t *testing.T) {
 // A date ends at midnight in the clinic's zone: earlier in Auckland than in Honolulu.
 func TestOverdueInTheClinicsTimeZone(t *testing.T) {
 	t.Parallel()
-	first := clinictest.NewClinic(t)
+	first := clinictest.NewClinicAlone(t)
 	for zone, late := range map[string]int{"Pacific/Kiritimati": 1, "Pacific/Niue": 0} { // 25 hours apart
 		clinic := first.AnotherClinic()
 		clinic.OK(200, "PUT", "/clinic", object{"timezone": zone})
@@ -190,7 +190,7 @@ func TestOverdueInTheClinicsTimeZone(t *testing.T) {
 // The hourly job marks payments of every clinic.
 func TestOverdueJob(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 7, "due_date": clinictest.DateIn(t, -1)})
 	clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 7, "due_date": clinictest.DateIn(t, -2)})

@@ -12,7 +12,7 @@ import (
 
 func TestConcurrentChanges(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	messaging := clinic.ConnectPeer("messaging")
 	post := func(path string, body any) func() answer {
 		return func() answer { return clinic.Call("POST", path, body) }

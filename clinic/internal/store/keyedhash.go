@@ -20,8 +20,8 @@ const (
 	hashImported   = "imported"  // a patient's data as an import left it
 	hashPhone      = "person"    // a name with a phone number
 	hashEmail      = "address"   // a name with an e-mail address
-	hashOwnPhone   = "number"    // a phone number that nobody else had
-	hashOwnEmail   = "email"     // an e-mail address that nobody else had
+	hashOwnPhone   = "number"    // a phone number that no other patient had
+	hashOwnEmail   = "email"     // an e-mail address that no other patient had
 	hashMaskedID   = "id"
 	hashErasedID   = "id there"
 	hashInboxEmail = "inbox_email"

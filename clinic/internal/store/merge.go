@@ -62,21 +62,21 @@ type mergeState struct {
 // mergeContext binds an encrypted state to its merge.
 func mergeContext(id uuid.UUID) string { return "merge/" + id.String() }
 
-// MergePatients moves all that belongs to a patient to another one, gives that one the
-// fields it lacks, and deletes the first. Errors: [hub.ErrNotFound]; [hub.ErrInvalid] for
+// MergePatients moves all that belongs to a patient to the survivor, fills the fields that the
+// survivor lacks, and deletes the first. Errors: [hub.ErrNotFound]; [hub.ErrInvalid] for
 // one and the same patient; [hub.ErrConflict] if either was anonymized or the CPFs differ.
 func (t *Tx) MergePatients(ctx context.Context, scope Scope, mergedID, intoID, user uuid.UUID) (mergeID uuid.UUID, err error) {
-	merged, into, err := t.lockForMerge(ctx, scope, mergedID, intoID)
+	merged, survivor, err := t.lockForMerge(ctx, scope, mergedID, intoID)
 	if err != nil {
 		return uuid.Nil, err
 	}
 	module.SetSubject(ctx, mergedID.String())
 	mergeID = NewID()
 	state := mergeState{Moved: make(map[string][]string)}
-	if err := t.takeApart(ctx, scope, merged, into, &state); err != nil {
+	if err := t.moveAndDelete(ctx, scope, merged, survivor, &state); err != nil {
 		return uuid.Nil, err
 	}
-	if err := t.completeSurvivor(ctx, scope, merged, into, &state); err != nil {
+	if err := t.completeSurvivor(ctx, scope, merged, survivor, &state); err != nil {
 		return uuid.Nil, err
 	}
 	encoded, err := json.Marshal(state)
@@ -90,32 +90,32 @@ func (t *Tx) MergePatients(ctx context.Context, scope Scope, mergedID, intoID, u
 }
 
 // lockForMerge locks both patients and checks that they may be merged.
-func (t *Tx) lockForMerge(ctx context.Context, scope Scope, mergedID, intoID uuid.UUID) (merged, into Patient, err error) {
+func (t *Tx) lockForMerge(ctx context.Context, scope Scope, mergedID, intoID uuid.UUID) (merged, survivor Patient, err error) {
 	rows, err := t.LockPatients(ctx, scope.Clinic, scope.Env, []uuid.UUID{mergedID, intoID})
 	if err != nil {
-		return merged, into, err
+		return merged, survivor, err
 	}
 	if len(rows) == 1 && mergedID == intoID {
-		return merged, into, hub.Invalid("body.into", "must be another patient")
+		return merged, survivor, hub.Invalid("body.into", "must be another patient")
 	}
 	if len(rows) < 2 {
-		return merged, into, hub.NotFound("Patient")
+		return merged, survivor, hub.NotFound("Patient")
 	}
-	merged, into = rows[0], rows[1]
+	merged, survivor = rows[0], rows[1]
 	if merged.ID != mergedID {
-		merged, into = into, merged
+		merged, survivor = survivor, merged
 	}
-	if merged.Status == Anonymized || into.Status == Anonymized {
-		return merged, into, errPatientAnonymized()
+	if merged.Status == Anonymized || survivor.Status == Anonymized {
+		return merged, survivor, errPatientAnonymized()
 	}
-	if merged.CpfHmac != nil && into.CpfHmac != nil && !slices.Equal(merged.CpfHmac, into.CpfHmac) {
-		return merged, into, hub.Errorf(hub.ErrConflict, "cpf_differs", "These patients have different CPFs, so they are two people. Correct the wrong CPF first.")
+	if merged.CpfHmac != nil && survivor.CpfHmac != nil && !slices.Equal(merged.CpfHmac, survivor.CpfHmac) {
+		return merged, survivor, hub.Errorf(hub.ErrConflict, "cpf_differs", "These patients have different CPFs, so they are two people. Correct the wrong CPF first.")
 	}
-	return merged, into, nil
+	return merged, survivor, nil
 }
 
-// takeApart moves the merged patient's rows and deletes the rest, the patient included.
-func (t *Tx) takeApart(ctx context.Context, scope Scope, merged, into Patient, state *mergeState) (err error) {
+// moveAndDelete moves the merged patient's rows and deletes the rest, the patient included.
+func (t *Tx) moveAndDelete(ctx context.Context, scope Scope, merged, survivor Patient, state *mergeState) (err error) {
 	own := []any{scope.Clinic, scope.Env, merged.ID}
 	if state.Patient, err = t.oneJSON(ctx, `select to_jsonb(p) from clinic.patients p where clinic_id = $1 and env = $2 and id = $3`, own...); err != nil {
 		return err
@@ -128,19 +128,19 @@ func (t *Tx) takeApart(ctx context.Context, scope Scope, merged, into Patient, s
 	state.Renamed, err = collect[uuid.UUID](ctx, t, `
 		update clinic.appointments a set external_id = 'merged:' || id::text where clinic_id = $1 and env = $2 and patient_id = $3 and source is not null and external_id is null
 		and exists (select from clinic.appointments b where b.clinic_id = $1 and b.env = $2 and b.patient_id = $4 and b.source = a.source and b.starts_at = a.starts_at and b.external_id is null)
-		returning id`, append(own, into.ID)...)
+		returning id`, append(own, survivor.ID)...)
 	if err != nil {
 		return err
 	}
 	state.Contacts, err = collect[json.RawMessage](ctx, t, `
 		delete from clinic.earlier_contacts e where clinic_id = $1 and env = $2 and patient_id = $3
 		and exists (select from clinic.earlier_contacts o where o.clinic_id = $1 and o.env = $2 and o.patient_id = $4 and o.kind = e.kind and o.value_hmac = e.value_hmac)
-		returning to_jsonb(e)`, append(own, into.ID)...)
+		returning to_jsonb(e)`, append(own, survivor.ID)...)
 	if err != nil {
 		return err
 	}
 	for _, column := range patientColumns {
-		keys, err := t.movePatientRows(ctx, scope, column, merged.ID, into.ID, nil)
+		keys, err := t.movePatientRows(ctx, scope, column, merged.ID, survivor.ID, nil)
 		if err != nil {
 			return err
 		}
@@ -168,10 +168,10 @@ func (t *Tx) movePatientRows(ctx context.Context, scope Scope, c patientColumn, 
 		returning `+key, args...)
 }
 
-// completeSurvivor gives the other patient the fields that it lacks, and what the merged one
-// was known by, and publishes patient.updated for both.
-func (t *Tx) completeSurvivor(ctx context.Context, scope Scope, merged, into Patient, state *mergeState) error {
-	before, err := t.EarlierContactIDs(ctx, scope.Clinic, scope.Env, into.ID)
+// completeSurvivor fills the fields that the survivor lacks, and adds what identified the
+// merged patient. It publishes patient.updated for both.
+func (t *Tx) completeSurvivor(ctx context.Context, scope Scope, merged, survivor Patient, state *mergeState) error {
+	before, err := t.EarlierContactIDs(ctx, scope.Clinic, scope.Env, survivor.ID)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (t *Tx) completeSurvivor(ctx context.Context, scope Scope, merged, into Pat
 		return err
 	}
 	var after PatientData
-	_, err = t.ChangePatient(ctx, scope, into.ID, func(d *PatientData) error {
+	_, err = t.ChangePatient(ctx, scope, survivor.ID, func(d *PatientData) error {
 		for _, field := range mergeFields(d, data) {
 			if field.isMissing() {
 				field.fill()
@@ -193,24 +193,24 @@ func (t *Tx) completeSurvivor(ctx context.Context, scope Scope, merged, into Pat
 	if err != nil {
 		return err
 	}
-	if err := t.saveEarlierContacts(ctx, scope, into.ID, data, after); err != nil {
+	if err := t.saveEarlierContacts(ctx, scope, survivor.ID, data, after); err != nil {
 		return err
 	}
-	if state.AddedContacts, err = t.newContacts(ctx, scope, into.ID, before); err != nil {
+	if state.AddedContacts, err = t.newContacts(ctx, scope, survivor.ID, before); err != nil {
 		return err
 	}
-	if merged.PhoneKey != nil && (after.Phone == nil || into.PhoneKey == nil || *into.PhoneKey != *merged.PhoneKey) && !slices.Contains(state.Filled, "phone") {
-		state.AddedPhones, err = t.AddLinkedPhone(ctx, dbgen.AddLinkedPhoneParams{ClinicID: scope.Clinic, Env: scope.Env, PhoneKey: *merged.PhoneKey, PatientID: into.ID, CreatedAt: t.Now()})
+	if merged.PhoneKey != nil && (after.Phone == nil || survivor.PhoneKey == nil || *survivor.PhoneKey != *merged.PhoneKey) && !slices.Contains(state.Filled, "phone") {
+		state.AddedPhones, err = t.AddLinkedPhone(ctx, dbgen.AddLinkedPhoneParams{ClinicID: scope.Clinic, Env: scope.Env, PhoneKey: *merged.PhoneKey, PatientID: survivor.ID, CreatedAt: t.Now()})
 		if err != nil {
 			return err
 		}
 	}
 	if len(state.Filled) == 0 {
-		if err := t.publishMerged(ctx, scope, into, nil); err != nil {
+		if err := t.publishMerged(ctx, scope, survivor, nil); err != nil {
 			return err
 		}
 	}
-	return t.publishMerged(ctx, scope, merged, &into.ID)
+	return t.publishMerged(ctx, scope, merged, &survivor.ID)
 }
 
 // publishMerged publishes that a patient changed by a merge or its undo. With a survivor

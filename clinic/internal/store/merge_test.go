@@ -14,7 +14,7 @@ import (
 // those it moves, deletes or refuses.
 func TestMergeKnowsEveryPatientColumn(t *testing.T) {
 	t.Parallel()
-	c := clinictest.NewClinic(t)
+	c := clinictest.NewClinicAlone(t)
 	rows, err := c.Hub.Host.Pool.Query(t.Context(), `
 		select distinct c.relname || '.' || a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid and not a.attisdropped
 		where c.relnamespace = 'clinic'::regnamespace and c.relkind in ('r', 'p') and (a.attname = 'patient_id' or exists (

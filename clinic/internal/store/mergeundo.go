@@ -62,7 +62,7 @@ func (t *Tx) UndoMerge(ctx context.Context, scope Scope, id, user uuid.UUID) err
 	return t.EndMerge(ctx, dbgen.EndMergeParams{ClinicID: scope.Clinic, Env: scope.Env, ID: id, UndoneBy: &user, UndoneAt: &now})
 }
 
-// restoreMerged restores the merged patient and gives back what was moved and filled.
+// restoreMerged restores the merged patient and moves back what the merge moved and filled.
 func (t *Tx) restoreMerged(ctx context.Context, scope Scope, merge dbgen.ClinicPatientMerge, survivor Patient, state mergeState) error {
 	merged, err := t.readMergedRow(ctx, state)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // PatientTerm is a condition of a search of patients: one of its alternatives holds. Without
-// any, nobody matches.
+// any, no patient matches.
 type PatientTerm struct {
 	Negated bool // none of them holds
 
@@ -21,7 +21,7 @@ type PatientTerm struct {
 	HasPhone, HasEmail, HasName, HasFamilyName, HasCPF, HasBirthDate bool
 }
 
-// The name that an erased patient's row has is nobody's.
+// The name in an erased patient's row is a placeholder.
 const isNamed = "t.status <> 'anonymized'"
 
 // Conditions on the first word of a name, and on the words behind it: each word of the text

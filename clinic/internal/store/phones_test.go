@@ -15,7 +15,7 @@ import (
 // The database computes phone keys by the rule of [care.PhoneKey].
 func TestPhoneKeyOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	key := clinic.NewKey("patient.search")
 	there := make(map[string]string)
 	for _, phone := range hubtest.Phones {

@@ -15,7 +15,7 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// errNothing tells that a table has no row to copy.
+// errNothing is returned for a table that has no row to copy.
 var errNothing = errors.New("no row")
 
 // reference is a foreign key of the schema.
@@ -61,7 +61,7 @@ func columnsOf(clinic *clinictest.Clinic) map[string][]string {
 // to another clinic, or from live to test.
 func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	tables := columnsOf(clinic)
 	has := func(table string, columns ...string) bool {
 		return !slices.ContainsFunc(columns, func(text string) bool { return !slices.Contains(tables[table], text) })
@@ -100,7 +100,7 @@ func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 // another clinic.
 func TestUniqueIndexesIncludeTheScope(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	rows, err := clinic.Hub.Host.Pool.Query(t.Context(), `
 		select c.relname::text, array(select coalesce(a.attname::text, '') from unnest(i.indkey) with ordinality k(attnum, n)
 			left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum order by k.n)

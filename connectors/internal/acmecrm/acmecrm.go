@@ -15,7 +15,7 @@ import (
 	"integrationhub/hub"
 )
 
-// Connector speaks Acme's language.
+// Connector implements Acme's interface.
 type Connector struct{}
 
 var _ hub.Connector = Connector{}

@@ -72,6 +72,23 @@ async function delivery(browser) {
 	await rows(page, 1);
 }
 
+// What is behind another of its key says so, and leads to it.
+async function order(browser) {
+	if (!place.patient) return;
+	const address = `${place.url}/${place.product}/api/v1/patients/${place.patient}`;
+	const changed = await fetch(address, { method: "PUT", headers: { Authorization: `Bearer ${place.token}`, "Content-Type": "application/json" }, body: '{"name":"Ana Maria Souza"}' });
+	expect(changed.status === 200, `the patient is changed: ${changed.status}`);
+	const page = await openAccount(browser, "/log?type=patient.updated");
+	await shows(page, "Behind another", "[role=table]");
+	await page.locator("[data-row-link]").click();
+	await shows(page, "An earlier delivery of the same ordering key goes first.");
+	expect((await page.getByRole("button", { name: "Send again" }).count()) === 0, "it goes in its turn");
+	await page.getByRole("link", { name: "Open the one that is sent next" }).click();
+	await shows(page, place.type, "h1");
+	await shows(page, "Waiting behind it", "dl");
+	expect((await page.getByRole("button", { name: "Discard" }).count()) === 0, "operators discard, accounts do not");
+}
+
 async function fails(browser) {
 	const id = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11";
 	const page = await openAccount(browser, "/integrations");
@@ -93,4 +110,4 @@ async function fails(browser) {
 	await look(page, `account-delivery-loading-${place.product}`);
 }
 
-await run(log, delivery, fails);
+await run(log, delivery, order, fails);

@@ -88,9 +88,13 @@ async function audit(browser) {
 	await page.getByLabel("Action", { exact: true }).selectOption("operators.create");
 	await page.waitForURL(/action=operators\.create/);
 	await page.waitForFunction(() => document.querySelectorAll("[role=row]").length === 2);
+	await page.getByLabel("Action", { exact: true }).selectOption("session.create"); // by an operator
+	await page.waitForURL(/action=session\.create/);
+	await page.locator("[data-row-link]").first().waitFor();
+	await page.locator("h1").click(); // in the list of actions, letters choose one
 	await page.keyboard.press("j");
 	await page.keyboard.press("Enter");
-	await page.waitForURL(/actor=/).catch(() => {});
+	await page.waitForURL(/actor=/);
 	await page.goto(`${place.url}/audit?since=2026-01-01&until=2026-01-02T00:00:00Z`);
 	await shows(page, "Nothing matches these filters");
 	await page.waitForURL(/since=2026-01-01T00/); // shared links have absolute times
@@ -153,6 +157,9 @@ async function tokens(browser) {
 	await states(page, "/tokens", "**/api/v1/tokens?*", "No API tokens");
 }
 
+// field is a list of a form whose name other lists have in their options.
+const field = (page, name) => dialog(page).locator(`select[name=${name}]`);
+
 async function alerts(browser) {
 	const page = await open(browser, "/alerts");
 	await shows(page, "No alerts");
@@ -166,21 +173,51 @@ async function alerts(browser) {
 	await shows(page, "The alert is made", "[role=dialog]");
 	await page.keyboard.press("Escape");
 	const row = page.getByRole("row").filter({ hasText: "ops@example.com" });
-	await row.getByRole("button", { name: "Send a test" }).click();
+	await row.getByRole("button", { name: "Test" }).click();
 	await shows(page, "The test is on its way");
-	await row.getByRole("button", { name: "Change settings" }).click();
+	expect((await row.getByRole("button", { name: "Rotate" }).count()) === 0, "mail has no secret");
+	await row.filter({ hasText: "All" }).getByRole("button", { name: "Change" }).click();
+	await dialog(page).getByLabel("About").selectOption({ label: "Tenants of one product" });
+	await field(page, "product").selectOption("shop");
 	await dialog(page).getByLabel("Event types").fill("hub.endpoint.failing");
 	await dialog(page).getByLabel("Enabled").uncheck();
 	await dialog(page).getByRole("button", { name: "Change settings" }).click();
-	await row.filter({ hasText: "hub.endpoint.failing" }).filter({ hasText: "Disabled" }).waitFor();
+	await row.filter({ hasText: "hub.endpoint.failing" }).filter({ hasText: "Disabled" }).filter({ hasText: "shop" }).waitFor();
+	await row.getByRole("button", { name: "Change" }).click();
+	expect((await field(page, "product").inputValue()) === "shop", "the form shows the product");
+	await look(page, "alerts-product");
+	await dialog(page).getByLabel("About").selectOption({ label: "All tenants" });
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await row.filter({ hasText: "All" }).waitFor();
 	await page.getByRole("button", { name: "Create alert" }).first().click();
 	await dialog(page).getByLabel("Kind").selectOption("webhook");
 	await dialog(page).getByLabel("URL").fill("https://example.com/alerts");
+	await dialog(page).getByLabel("About").selectOption({ label: "One tenant" });
+	await field(page, "tenant").selectOption({ label: "Corner Bakery · shop" });
 	await dialog(page).getByRole("button", { name: "Create alert" }).click();
 	const secret = await dialog(page).getByText(/^whsec_/).textContent();
 	await page.keyboard.press("Escape");
 	expect(!(await page.content()).includes(secret), "it is never shown again");
+	const webhook = page.getByRole("row").filter({ hasText: "https://example.com/alerts" });
+	await webhook.filter({ hasText: "Corner Bakery · shop" }).waitFor();
 	await look(page, "alerts");
+	// A new secret for its webhooks.
+	await webhook.getByRole("button", { name: "Rotate" }).click();
+	await dialog(page).getByLabel("Overlap").selectOption("3600");
+	await look(page, "alerts-rotate");
+	await page.route("**/rotate-secret", (route) => route.fulfill({ status: 409, contentType: "application/problem+json", body: '{"status":409,"code":"conflict","detail":"This alert is being changed."}' }));
+	await dialog(page).getByRole("button", { name: "Rotate secret" }).click();
+	await shows(page, "That did not work. This alert is being changed.", "[role=dialog]");
+	await page.unroute("**/rotate-secret");
+	const sent = page.waitForRequest((request) => request.url().endsWith("/rotate-secret"));
+	await dialog(page).getByRole("button", { name: "Rotate secret" }).click();
+	expect((await sent).postDataJSON().overlap_seconds === 3600, "the overlap is the chosen one");
+	await shows(page, "It is shown now and never again", "[role=dialog]");
+	const rotated = await dialog(page).getByText(/^whsec_/).textContent();
+	expect(rotated !== secret, "the secret is another one");
+	await dialog(page).getByRole("button", { name: "Close" }).last().click();
+	await dialog(page).waitFor({ state: "hidden" });
+	expect(!(await page.content()).includes(rotated), "it is never shown again");
 	await row.getByRole("button", { name: "Delete" }).click();
 	await dialog(page).getByRole("button", { name: "Delete" }).click();
 	await row.waitFor({ state: "detached" });
@@ -242,9 +279,20 @@ async function tenants(browser) {
 	await look(page, "tenants");
 	await page.getByRole("button", { name: "Corner Bakery" }).click();
 	await dialog(page).getByLabel("Endpoints").fill("9");
+	await dialog(page).getByLabel("Deliveries a request").fill("50");
+	await dialog(page).getByLabel("Concurrent attempts").fill("4");
+	await dialog(page).getByLabel("Queue").fill("2000000000"); // more than there can be
 	await look(page, "tenants-limits");
 	await dialog(page).getByRole("button", { name: "Save" }).click();
-	await shows(page, "Endpoints: 9");
+	await shows(page, /^That did not work\. limits\.queue /, "[role=dialog]");
+	await dialog(page).getByLabel("Queue").fill("700");
+	await dialog(page).getByRole("button", { name: "Save" }).click();
+	await shows(page, "Endpoints: 9, Deliveries a request: 50, Concurrent attempts: 4, Queue: 700");
+	await page.getByRole("button", { name: "Corner Bakery" }).click();
+	expect((await dialog(page).getByLabel("Queue").inputValue()) === "700", "the form shows the limits");
+	for (const limit of ["Deliveries a request", "Concurrent attempts", "Queue"]) await dialog(page).getByLabel(limit).fill("");
+	await dialog(page).getByRole("button", { name: "Save" }).click();
+	await page.getByText("Endpoints: 9", { exact: true }).waitFor(); // the others are defaults again
 	await page.getByRole("button", { name: "Register product" }).click();
 	await dialog(page).getByLabel("Name").fill("lab");
 	await dialog(page).getByLabel("Prefix").fill("lab");
@@ -291,10 +339,10 @@ async function support(browser) {
 	const page = await open(browser, "/keys");
 	place.email = email;
 	await shows(page, "Administrators can change this.");
-	for (const path of ["/keys", "/operators", "/endpoints", "/tenants"]) {
+	for (const path of ["/keys", "/operators", "/endpoints", "/alerts", "/tenants"]) {
 		await page.goto(place.url + path);
 		await shows(page, "Administrators can change this.");
-		expect(await page.getByRole("button", { name: /Revoke|Delete|Create|Add/ }).count() === 0, `${path} has no buttons for support`);
+		expect(await page.getByRole("button", { name: /Revoke|Rotate|Change|Delete|Create|Add/ }).count() === 0, `${path} has no buttons for support`);
 	}
 	await page.getByRole("button", { name: "Products", exact: true }).click();
 	await dialog(page).getByRole("rowheader", { name: "shop" }).waitFor();

@@ -17,11 +17,14 @@ async function lists(browser) {
 	await dialog(page).getByLabel("Tenant").selectOption({ label: "Corner Bakery · shop" });
 	await dialog(page).getByLabel("Address").fill(`${place.receiver}/second`);
 	await dialog(page).getByLabel("Event types").fill("order.created, order.paid");
+	await dialog(page).getByRole("checkbox", { name: "Ordered", description: /ordering key are sent one at a time/ }).check();
 	await look(page, "endpoints-create");
 	await dialog(page).getByRole("button", { name: "Create endpoint" }).click();
 	await shows(page, "It is shown now and never again", "[role=dialog]");
 	await dialog(page).getByRole("button", { name: "Close" }).last().click();
 	await shows(page, "order.created, order.paid");
+	await page.getByRole("link", { name: "/second" }).click();
+	await shows(page, "One key at a time, in the order of acceptance", "dl");
 	await page.goto(`${place.url}/endpoints?environment=test`);
 	await shows(page, "No endpoints yet");
 	await look(page, "endpoints-empty");
@@ -38,6 +41,34 @@ async function lists(browser) {
 }
 
 const sign = (secret, body) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+
+// certificate gives the endpoint a client certificate, for which its address has to be https, and
+// takes both back.
+async function certificate(page) {
+	const settings = async () => {
+		await page.getByRole("button", { name: "Change settings" }).click();
+		await dialog(page).getByText("What the receiver asks for").click();
+	};
+	const change = () => dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await settings();
+	const url = await dialog(page).getByLabel(/^Address/).inputValue();
+	await dialog(page).getByLabel("Client certificate (PEM)").fill(place.certificate);
+	await change();
+	await shows(page, "must be a private key in PEM", "[role=dialog]");
+	await dialog(page).getByLabel(/^Address/).fill(url.replace("http:", "https:"));
+	await dialog(page).getByLabel("Its private key (PEM)").fill(place.certificate_key);
+	await look(page, "endpoint-certificate");
+	await change();
+	await shows(page, "CN=hub.example.com", "dl");
+	await settings();
+	expect((await dialog(page).getByLabel("Its private key (PEM)").inputValue()) === "", "the key is not shown");
+	await dialog(page).getByLabel("Remove the client certificate").check();
+	await dialog(page).getByLabel(/^Address/).fill(url);
+	await change();
+	await dialog(page).waitFor({ state: "detached" });
+	const shown = page.locator("dl").getByText("CN=hub.example.com");
+	expect(await shown.waitFor({ state: "detached" }).then(() => true, () => false), "the certificate is gone");
+}
 
 async function acts(browser) {
 	const page = await open(browser, `/endpoints/${place.endpoint}`);
@@ -74,6 +105,23 @@ async function acts(browser) {
 	await dialog(page).getByLabel("Remove the request headers").check();
 	await dialog(page).getByRole("button", { name: "Change settings" }).click();
 	await dialog(page).waitFor({ state: "detached" });
+	await certificate(page);
+	// Order stays where other settings are changed.
+	await shows(page, "none: all at once", "dl");
+	await page.getByRole("button", { name: "Change settings" }).click();
+	await dialog(page).getByLabel("Ordered").check();
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await shows(page, "One key at a time, in the order of acceptance", "dl");
+	await page.getByRole("button", { name: "Change settings" }).click();
+	expect(await dialog(page).getByLabel("Ordered").isChecked(), "the form shows that it is ordered");
+	await dialog(page).getByLabel("Note").fill("Stock");
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await shows(page, "Stock", "h1");
+	await shows(page, "One key at a time, in the order of acceptance", "dl");
+	await page.getByRole("button", { name: "Change settings" }).click();
+	await dialog(page).getByLabel("Ordered").uncheck();
+	await dialog(page).getByRole("button", { name: "Change settings" }).click();
+	await shows(page, "none: all at once", "dl");
 	// Rotation, with X-Webhook-Signature changing at the end.
 	await page.getByRole("button", { name: "Rotate secret" }).click();
 	await dialog(page).getByLabel("X-Webhook-Signature changes").selectOption("end");

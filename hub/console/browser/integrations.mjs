@@ -33,6 +33,21 @@ async function acts(browser) {
 	await look(page, "integration");
 	await page.getByRole("button", { name: "Test", exact: true }).click();
 	await shows(page, "The peer answers (version 1.2.3)");
+	// Its events keep their order, until that is switched off.
+	const order = async (ordered) => {
+		await page.getByRole("button", { name: "Order", exact: true }).click();
+		const box = page.getByRole("dialog").getByRole("checkbox", { name: "Ordered", description: /ordering key are sent one at a time/ });
+		expect((await box.isChecked()) !== ordered, "the form shows how it is");
+		await look(page, `integration-order-${ordered}`);
+		await box.setChecked(ordered);
+		await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+		await page.getByRole("dialog").waitFor({ state: "hidden" });
+	};
+	await shows(page, "One key at a time, in the order of acceptance", "dl");
+	await order(false);
+	await shows(page, "none: all at once", "dl");
+	await order(true);
+	await shows(page, "One key at a time, in the order of acceptance", "dl");
 	await page.getByRole("button", { name: "Rotate secret" }).click();
 	await shows(page, "Until the overlap ends", "[role=dialog]");
 	await look(page, "integration-rotate");
@@ -76,7 +91,7 @@ async function fails(browser) {
 	place.email = place.support;
 	const other = await open(browser, `/integrations/${place.integration}`);
 	await shows(other, "Administrators can test");
-	expect(await other.getByRole("button", { name: "Revoke" }).count() === 0, "support has no buttons");
+	expect(await other.getByRole("button", { name: /Revoke|Order/ }).count() === 0, "support has no buttons");
 	await other.goto(`${place.url}/connect`);
 	await shows(other, "Not allowed");
 	await look(other, "connect-forbidden");

@@ -44,10 +44,11 @@ const rules = {
 	dark: { type: "rule", values: ["color-contrast", "link-in-text-block"] },
 };
 
-// lookFor returns what axe finds on a page as it is shown.
+// lookFor returns what axe finds on a page as it is shown. Style sheets and media are not fetched
+// again for it: only rules that are not asked for read them, and it takes as long as all others.
 export async function lookFor(page, colorScheme) {
 	if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
-	const found = await page.evaluate((runOnly) => window.axe.run(document, { runOnly, resultTypes: ["violations"] }), rules[colorScheme]);
+	const found = await page.evaluate((runOnly) => window.axe.run(document, { runOnly, resultTypes: ["violations"], preload: false }), rules[colorScheme]);
 	return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).join(" | ")}`).join("; ");
 }
 
@@ -97,6 +98,22 @@ export function fits() {
 	return wrong;
 }
 
+// settled runs in the page: it waits until open menus have stayed in their place for some frames.
+// One that is still where it was in another size covers what axe looks at.
+const settled = () =>
+	new Promise((done) => {
+		const places = () => [...document.querySelectorAll("[data-position]")].map((menu) => Object.values(menu.getBoundingClientRect().toJSON()).join()).join(" ");
+		let [last, frames] = [places(), 0];
+		const compare = () => {
+			const now = places();
+			frames = now === last ? frames + 1 : 0;
+			last = now;
+			if (now === "" || frames > 5) done();
+			else requestAnimationFrame(compare);
+		};
+		compare();
+	});
+
 // check looks at a page on a phone and a desktop, light and dark: axe finds nothing, and
 // nothing is wider than the screen. small is the phone's screen.
 export async function check(page, name, small = phone) {
@@ -106,6 +123,7 @@ export async function check(page, name, small = phone) {
 		// What floats, such as an open menu, moves a moment after the resize.
 		const overflow = () => document.scrollingElement.scrollWidth - document.documentElement.clientWidth;
 		await page.waitForFunction(() => document.scrollingElement.scrollWidth <= document.documentElement.clientWidth, undefined, { timeout: 5000 }).catch(() => {});
+		await page.evaluate(settled);
 		const wide = await page.evaluate(overflow);
 		expect(wide <= 0, `${name} is ${wide} px wider than a screen of ${size}`);
 		for (const colorScheme of ["light", "dark"]) {

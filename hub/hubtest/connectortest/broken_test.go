@@ -217,7 +217,7 @@ func broken() map[string]breakage {
 			go func() { select {} }()
 			return validConnector().Encode(c, e)
 		}}, "starts no goroutines"},
-		"own list":         {brokenConnector{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Receives = shared; return s }}, "gives away its own list"},
+		"own list":         {brokenConnector{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Receives = shared; return s }}, "returns its own list"},
 		"no rate, no name": {brokenConnector{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Name = "Acme!"; return s }}, "spec"},
 		"reads it all": {brokenConnector{PeerConnector: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
 			defer res.Body.Close()

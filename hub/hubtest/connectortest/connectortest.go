@@ -129,7 +129,7 @@ func checkRoundTrip(t *testing.T, c Case) {
 	}
 }
 
-// withoutReceiver leaves out what is the hub's to say, or compared otherwise.
+// withoutReceiver removes what the hub sets, and what is compared otherwise.
 func withoutReceiver(e hub.Event) hub.Event {
 	e.TenantID, e.Environment, e.Data = [16]byte{}, "", nil
 	e.Time = e.Time.UTC().Truncate(time.Second)

@@ -100,8 +100,8 @@ func CheckDecode(t *testing.T, c Case, directory string, translated map[string]s
 		missing[eventType] = true
 	}
 	for name, body := range LoadExamples(t, directory) {
-		want, given := translated[name]
-		if !given {
+		want, isTranslated := translated[name]
+		if !isTranslated {
 			want = name
 		}
 		events, err := c.Connector.Decode(c.Connection, c.signedInbound(body))
@@ -146,9 +146,9 @@ func CheckPeerEncode(t *testing.T, c Case, directory string) {
 	require.NoError(t, err)
 	require.Equal(t, "https://peer.example/api/v1/integrations/webhook", out.URL)
 	require.Equal(t, Key, out.Header.Get(hub.HeaderKey))
-	elsewhere := c.Connection
-	elsewhere.WebhookURL = "https://hooks.example/in"
-	out, err = c.Connector.Encode(elsewhere, c.Events[0])
+	other := c.Connection
+	other.WebhookURL = "https://hooks.example/in"
+	out, err = c.Connector.Encode(other, c.Events[0])
 	require.NoError(t, err)
 	require.Equal(t, "https://hooks.example/in", out.URL, "where the peer said it takes events")
 }

@@ -16,14 +16,14 @@ import (
 	"integrationhub/hub"
 )
 
-// at is the connection with its peer at an address.
-func (c Case) at(address string) hub.Connection {
+// connectionTo returns the connection with its peer at an address.
+func (c Case) connectionTo(address string) hub.Connection {
 	connection := clone(c.Connection)
 	connection.URL, connection.WebhookURL = address, ""
 	return connection
 }
 
-// unreachablePeers are ways in which nobody answers.
+// unreachablePeers returns the ways in which a peer does not answer.
 func unreachablePeers() map[string]struct {
 	err  error
 	kind error
@@ -44,7 +44,7 @@ func unreachablePeers() map[string]struct {
 	}
 }
 
-// checkProbe lets the peer answer in every way.
+// checkProbe probes a peer that answers in every way.
 func checkProbe(t *testing.T, c Case) {
 	if c.Status == nil {
 		status, err := c.Connector.Probe(t.Context(), forbiddenDoer{t}, c.Connection)
@@ -52,10 +52,10 @@ func checkProbe(t *testing.T, c Case) {
 		require.NoError(t, status.CheckUsable(c.Connection.Product))
 		return
 	}
-	good := c.Status(c.Connection.Product, true)
-	s := startStandIn(t, respondWith(200, good))
+	validStatus := c.Status(c.Connection.Product, true)
+	s := startStandIn(t, respondWith(200, validStatus))
 	for _, slash := range []string{"", "/"} {
-		status, err := c.Connector.Probe(s.ctx(), s, c.at(s.base+slash))
+		status, err := c.Connector.Probe(s.ctx(), s, c.connectionTo(s.base+slash))
 		require.NoError(t, err)
 		require.NoError(t, status.CheckUsable(c.Connection.Product))
 		require.Equal(t, c.Connection.Product, status.Product)
@@ -77,16 +77,16 @@ func checkProbe(t *testing.T, c Case) {
 			continue
 		}
 		s := startStandIn(t, respondWith(200, body))
-		status, err := c.Connector.Probe(s.ctx(), s, c.at(s.base))
+		status, err := c.Connector.Probe(s.ctx(), s, c.connectionTo(s.base))
 		require.NoError(t, err, "what the peer said is not the connector's to judge")
 		c.requireError(t, status.CheckUsable(c.Connection.Product), hub.ErrInvalid, code)
 	}
 
-	rows := append(broken(), nonJSONResponses()...)
+	rows := append(invalidResponses(), nonJSONResponses()...)
 	rows = append(rows, faultyResponse{"404", echoHeader(404), hub.ErrPeer, hub.CodePeerFailed}, faultyResponse{"410", echoHeader(410), hub.ErrPeer, hub.CodePeerFailed},
-		faultyResponse{"long and good", respondWith(200, good+strings.Repeat(" ", hub.MaxResponseBytes)), hub.ErrPeer, hub.CodePeerResponse})
-	c.checkFaultyResponses(t, rows, func(ctx context.Context, do hub.Doer, at hub.Connection) error {
-		_, err := c.Connector.Probe(ctx, do, at)
+		faultyResponse{"long and good", respondWith(200, validStatus+strings.Repeat(" ", hub.MaxResponseBytes)), hub.ErrPeer, hub.CodePeerResponse})
+	c.checkFaultyResponses(t, rows, func(ctx context.Context, do hub.Doer, connection hub.Connection) error {
+		_, err := c.Connector.Probe(ctx, do, connection)
 		return err
 	})
 }
@@ -99,33 +99,33 @@ func headerValues(header http.Header) string {
 	return strings.Join(all, "\n")
 }
 
-// checkFaultyResponses makes a call against every row, against nobody, and with a context that
+// checkFaultyResponses makes a call against every row, against unreachable peers, and with a context that
 // has ended.
 func (c Case) checkFaultyResponses(t *testing.T, rows []faultyResponse, call func(context.Context, hub.Doer, hub.Connection) error) {
 	t.Helper()
 	for _, row := range rows {
 		s := startStandIn(t, row.answer)
-		before := c.at(s.base)
-		at := clone(before)
-		err := call(s.ctx(), s, at)
+		before := c.connectionTo(s.base)
+		connection := clone(before)
+		err := call(s.ctx(), s, connection)
 		require.Error(t, err, row.name)
 		require.ErrorIs(t, err, row.kind, row.name)
 		c.requireError(t, err, row.kind, row.code)
 		s.requireBodiesClosed(t, row.name)
-		require.Equal(t, before, at, "the connection was changed")
+		require.Equal(t, before, connection, "the connection was changed")
 	}
-	for name, nobody := range unreachablePeers() {
-		err := call(t.Context(), failingDoer{nobody.err}, c.at("https://peer.example"))
+	for name, unreachable := range unreachablePeers() {
+		err := call(t.Context(), failingDoer{unreachable.err}, c.connectionTo("https://peer.example"))
 		require.Error(t, err, name)
-		c.requireError(t, err, nobody.kind, nobody.code)
+		c.requireError(t, err, unreachable.kind, unreachable.code)
 		require.NotContains(t, err.Error(), "phone=", "an error repeats the address")
 	}
 	s := startStandIn(t, respondWith(200, "{}"))
 	ended, end := context.WithCancel(s.ctx())
 	end()
-	require.Error(t, call(ended, s, c.at(s.base)))
+	require.Error(t, call(ended, s, c.connectionTo(s.base)))
 	require.Empty(t, s.recorded())
-	c.requireError(t, call(s.ctx(), forbiddenDoer{t}, c.at("https://peer.example/\x7f")), hub.ErrInvalid, "")
+	c.requireError(t, call(s.ctx(), forbiddenDoer{t}, c.connectionTo("https://peer.example/\x7f")), hub.ErrInvalid, "")
 }
 
 // checkRegister connects to the stand-in, where the connector knows how to.
@@ -141,9 +141,9 @@ func checkRegister(t *testing.T, c Case) {
 	}
 	s := startStandIn(t, respondWith(200, "{}"))
 	for range 2 {
-		_, err := registrar.Register(s.ctx(), s, c.at(s.base), r)
+		_, err := registrar.Register(s.ctx(), s, c.connectionTo(s.base), r)
 		require.NoError(t, err)
-		require.NoError(t, registrar.Unregister(s.ctx(), s, c.at(s.base)))
+		require.NoError(t, registrar.Unregister(s.ctx(), s, c.connectionTo(s.base)))
 	}
 	s.requireBodiesClosed(t, "register")
 	requests := s.recorded()
@@ -156,8 +156,8 @@ func checkRegister(t *testing.T, c Case) {
 			require.Equal(t, request.body, requests[half+i].body, "the same again, byte for byte")
 		}
 	}
-	c.checkFaultyResponses(t, append(broken(), faultyResponse{"404", echoHeader(404), hub.ErrPeer, hub.CodePeerFailed}), func(ctx context.Context, do hub.Doer, at hub.Connection) error {
-		registered, err := registrar.Register(ctx, do, at, r)
+	c.checkFaultyResponses(t, append(invalidResponses(), faultyResponse{"404", echoHeader(404), hub.ErrPeer, hub.CodePeerFailed}), func(ctx context.Context, do hub.Doer, connection hub.Connection) error {
+		registered, err := registrar.Register(ctx, do, connection, r)
 		require.NotContains(t, errorText(err), r.Secret)
 		require.NotContains(t, errorText(err), r.Key)
 		if err != nil {
@@ -165,10 +165,10 @@ func checkRegister(t *testing.T, c Case) {
 		}
 		return err
 	})
-	c.checkFaultyResponses(t, broken(), registrar.Unregister)
+	c.checkFaultyResponses(t, invalidResponses(), registrar.Unregister)
 	for _, status := range []int{204, 404} {
 		s := startStandIn(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-		require.NoError(t, registrar.Unregister(s.ctx(), s, c.at(s.base)), "status %d", status)
+		require.NoError(t, registrar.Unregister(s.ctx(), s, c.connectionTo(s.base)), "status %d", status)
 	}
 }
 
@@ -186,14 +186,14 @@ func checkActions(t *testing.T, c Case) {
 		return
 	}
 	for _, name := range []string{"", "/", "search", "search/", "search/../status", "search/a?b=c", "action/a b", "action/%2e", "delete/all", "//peer.example/x"} {
-		_, err := actor.Act(t.Context(), forbiddenDoer{t}, c.at("https://peer.example"), hub.Call{Name: name})
+		_, err := actor.Act(t.Context(), forbiddenDoer{t}, c.connectionTo("https://peer.example"), hub.Call{Name: name})
 		c.requireError(t, err, hub.ErrInvalid, "")
 	}
 	for _, name := range c.Connector.Spec().Calls {
 		name = strings.ReplaceAll(name, "*", "any-thing")
 		call := hub.Call{Name: name, Query: url.Values{"phone": {"+5511999990000"}}, Body: json.RawMessage(`{"phone":"+5511999990000"}`)}
 		s := startStandIn(t, respondWith(200, `{"found": true}`))
-		answer, err := actor.Act(s.ctx(), s, c.at(s.base), call)
+		answer, err := actor.Act(s.ctx(), s, c.connectionTo(s.base), call)
 		require.NoError(t, err, name)
 		require.JSONEq(t, `{"found":true}`, string(answer))
 		require.Equal(t, url.Values{"phone": {"+5511999990000"}}, call.Query)
@@ -206,15 +206,15 @@ func checkActions(t *testing.T, c Case) {
 			require.Equal(t, http.MethodPost, request.method)
 			require.JSONEq(t, string(call.Body), string(request.body))
 		}
-		rows := append(broken(), nonJSONResponses()...)
+		rows := append(invalidResponses(), nonJSONResponses()...)
 		rows = append(rows,
 			faultyResponse{"400", echoHeader(400), hub.ErrInvalid, "peer_refused"},
 			faultyResponse{"404", respondWith(404, `{"code":"unknown_phone"}`), hub.ErrNotFound, "unknown_phone"},
 			faultyResponse{"409", respondWith(409, `{"code":"Slot!"}`), hub.ErrConflict, "peer_refused"},
 			faultyResponse{"422", echoHeader(422), hub.ErrInvalid, ""})
 		rows = withoutResponse(rows, "body []") // an answer like any other
-		c.checkFaultyResponses(t, rows, func(ctx context.Context, do hub.Doer, at hub.Connection) error {
-			_, err := actor.Act(ctx, do, at, call)
+		c.checkFaultyResponses(t, rows, func(ctx context.Context, do hub.Doer, connection hub.Connection) error {
+			_, err := actor.Act(ctx, do, connection, call)
 			return err
 		})
 	}

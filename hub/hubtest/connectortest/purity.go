@@ -19,7 +19,7 @@ import (
 	"integrationhub/hub"
 )
 
-// checkPurity asks the same thing again and again, many at once, and looks at what was
+// checkPurity makes the same calls repeatedly and concurrently, and checks what was
 // handed in. Run it with -race.
 func checkPurity(t *testing.T, c Case) {
 	connection := clone(c.Connection)
@@ -126,7 +126,7 @@ func checkSource(t *testing.T, c Case) {
 // impurities lists what a file has that a connector must not have.
 func impurities(set *token.FileSet, file *ast.File) []string {
 	var found []string
-	say := func(at token.Pos, what string) { found = append(found, set.Position(at).String()+": "+what) }
+	report := func(at token.Pos, impurity string) { found = append(found, set.Position(at).String()+": "+impurity) }
 	imports := make(map[string]string) // by the name used in the file
 	for _, spec := range file.Imports {
 		target, _ := strconv.Unquote(spec.Path.Value)
@@ -136,16 +136,16 @@ func impurities(set *token.FileSet, file *ast.File) []string {
 		}
 		imports[name] = target
 		if isForbiddenImport(target) {
-			say(spec.Pos(), "a connector does not import "+target)
+			report(spec.Pos(), "a connector does not import "+target)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
-			say(n.Pos(), "a connector starts no goroutines")
+			report(n.Pos(), "a connector starts no goroutines")
 		case *ast.FuncDecl:
 			if n.Recv == nil && n.Name.Name == "init" {
-				say(n.Pos(), "connectors are listed, they do not register themselves")
+				report(n.Pos(), "connectors are listed, they do not register themselves")
 			}
 		case *ast.SelectorExpr:
 			from, ok := n.X.(*ast.Ident)
@@ -154,7 +154,7 @@ func impurities(set *token.FileSet, file *ast.File) []string {
 			}
 			for _, name := range forbiddenNames[imports[from.Name]] {
 				if name == n.Sel.Name {
-					say(n.Pos(), "a connector does not use "+imports[from.Name]+"."+name)
+					report(n.Pos(), "a connector does not use "+imports[from.Name]+"."+name)
 				}
 			}
 		}

@@ -77,7 +77,7 @@ func checkSignatures(t *testing.T, c Case) {
 	}
 }
 
-// require401 demands the one error of signatures that do not hold.
+// require401 requires the error of invalid signatures.
 func (c Case) require401(t *testing.T, name string, err error) {
 	t.Helper()
 	require.Error(t, err, name)

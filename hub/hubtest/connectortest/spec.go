@@ -18,7 +18,7 @@ var (
 	callName    = regexp.MustCompile(`^(search|action)/(\*|[a-z0-9-]+)$`)
 )
 
-// checkSpec looks at what a connector says of itself.
+// checkSpec checks the Spec of a connector.
 func checkSpec(t *testing.T, c Case) {
 	s := c.Connector.Spec()
 	require.Regexp(t, productName, s.Name)
@@ -59,7 +59,7 @@ func checkSpec(t *testing.T, c Case) {
 		require.True(t, hub.MatchesEventType(s.Sends, e.Type), "%s is not sent", e.Type)
 	}
 
-	// Whoever gets a Spec may change it.
+	// Callers may change the Spec that they get.
 	for i := range s.Fields {
 		s.Fields[i].Key = "changed"
 	}
@@ -70,14 +70,14 @@ func checkSpec(t *testing.T, c Case) {
 	}
 	second := c.Connector.Spec()
 	for _, field := range second.Fields {
-		require.NotEqual(t, "changed", field.Key, "Spec gives away its own list")
+		require.NotEqual(t, "changed", field.Key, "Spec returns its own list")
 	}
 	for _, list := range [][]string{second.Receives, second.Sends, second.Calls} {
-		require.NotContains(t, list, "changed", "Spec gives away its own list")
+		require.NotContains(t, list, "changed", "Spec returns its own list")
 	}
 }
 
-// requireList demands names of a form, none twice.
+// requireList requires names of a form, none twice.
 func requireList(t *testing.T, list []string, form *regexp.Regexp) {
 	t.Helper()
 	for i, name := range list {

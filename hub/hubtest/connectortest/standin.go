@@ -159,8 +159,8 @@ func echoHeader(status int) http.HandlerFunc {
 	}
 }
 
-// broken returns the responses that every call of a connector must refuse.
-func broken() []faultyResponse {
+// invalidResponses returns the responses that every call of a connector must refuse.
+func invalidResponses() []faultyResponse {
 	return []faultyResponse{
 		{"401", echoHeader(401), hub.ErrInvalid, hub.CodeKeyRejected},
 		{"403", echoHeader(403), hub.ErrInvalid, hub.CodeKeyRejected},

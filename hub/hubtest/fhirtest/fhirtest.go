@@ -93,7 +93,7 @@ func references(part any, names []string) []string {
 
 var compiling sync.Mutex
 
-// Validate says what the schema has against a resource in JSON, nil for nothing.
+// Validate returns the violations of the schema in a resource in JSON, nil if there are none.
 func Validate(resource []byte) error {
 	var named struct {
 		ResourceType string `json:"resourceType"`

@@ -135,7 +135,7 @@ func (p *product) Authenticate(ctx context.Context, token string) (module.Caller
 	return caller, err
 }
 
-// extra is one more operation, which answers everybody alike.
+// extra is one more operation, which answers all callers alike.
 func extra(path string, security ...map[string][]string) func(huma.API) {
 	return func(api huma.API) {
 		huma.Register(api, huma.Operation{OperationID: "extra", Method: http.MethodGet, Path: path, Security: security},

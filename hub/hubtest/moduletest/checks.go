@@ -134,7 +134,7 @@ func checkOperations(t *testing.T, c Case, h *Hub) {
 			}
 		}
 		if slices.ContainsFunc(op.security, func(requirement map[string][]string) bool { return len(requirement) == 0 }) {
-			continue // anybody
+			continue // public
 		}
 		for name, header := range map[string]http.Header{
 			"nothing": {}, "an unknown token": {"Authorization": {"Bearer " + uuid.NewString()}}, "an unknown key": {hub.HeaderKey: {"garbage"}},

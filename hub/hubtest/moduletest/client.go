@@ -45,8 +45,8 @@ var httpClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{M
 
 // Try sends a request and returns an error where there is no response, or one that the
 // OpenAPI document does not describe. A path is taken below /api/v1, unless it names one
-// of the client's roots or is a whole URL. A body that is a string is sent as it is, any
-// other as JSON. Headers come in pairs.
+// of the client's roots or is a whole URL. A body that is a string or bytes is sent as it is,
+// any other as JSON. Headers come in pairs.
 func (c *Client) Try(method, path string, body any, headers ...string) (Response, error) {
 	request, err := c.request(method, path, body, headers)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Client) Try(method, path string, body any, headers ...string) (Response
 		return Response{}, err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
+	text, err := readAll(res)
 	response := Response{Status: res.StatusCode, Header: res.Header, Text: string(text)}
 	switch {
 	case err != nil, strings.HasSuffix(res.Header.Get("Content-Type"), "ndjson"):
@@ -72,12 +72,25 @@ func (c *Client) Try(method, path string, body any, headers ...string) (Response
 	return response, err
 }
 
+// readAll reads a body into a buffer of its length, where that is known: a growing one copies
+// what it has again and again, and files are of up to 100 MiB.
+func readAll(res *http.Response) ([]byte, error) {
+	if res.ContentLength < 0 || res.Request.Method == http.MethodHead {
+		return io.ReadAll(res.Body)
+	}
+	text := make([]byte, res.ContentLength)
+	n, err := io.ReadFull(res.Body, text)
+	return text[:n], err
+}
+
 func (c *Client) request(method, path string, body any, headers []string) (*http.Request, error) {
 	var raw []byte
 	switch body := body.(type) {
 	case nil:
 	case string:
 		raw = []byte(body)
+	case []byte:
+		raw = body
 	default:
 		var err error
 		if raw, err = json.Marshal(body); err != nil {

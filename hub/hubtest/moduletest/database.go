@@ -52,7 +52,7 @@ func (h *Hub) EventTypes(tenant uuid.UUID) []string {
 	return types
 }
 
-// Exec changes the database behind the product's back.
+// Exec executes SQL on the product's database.
 func (h *Hub) Exec(sql string, args ...any) {
 	h.t.Helper()
 	_, err := h.Host.Pool.Exec(h.t.Context(), sql, args...)

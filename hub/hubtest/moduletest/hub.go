@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,18 +46,53 @@ type Hub struct {
 	URL           string // of the hub
 	Base          string // of the product
 	OperatorToken string // bearer token
-	DataDir       string
-	DatabaseURL   string         // its URL
-	Clock         *hubtest.Clock // the product's; nil: the machine's
 	Host          module.Host
 	Instance      module.Instance
 
-	QueryCount     atomic.Int64 // that the product has made so far
-	FailPublishing atomic.Bool  // publishing fails
+	// Of a hub of the test's own; zero where tests share it.
+	DataDir        string
+	DatabaseURL    string
+	Clock          *hubtest.Clock // the product's; nil: the machine's
+	QueryCount     *atomic.Int64  // that the product has made so far
+	FailPublishing *atomic.Bool   // publishing fails
 
 	t       testing.TB
 	product string
-	log     hubtest.Buffer
+	log     *hubtest.Buffer
+}
+
+// shared are the hubs that the tests of this process share, by product.
+var shared struct {
+	mu   sync.Mutex
+	hubs map[string]*Hub
+}
+
+// Shared returns the hub that the tests of this process share, for tests with accounts of
+// their own that look at nothing else, move no clock and break nothing. The first call starts
+// it: all calls for a product pass the same options.
+func Shared(t testing.TB, m module.Module, o Options) *Hub {
+	t.Helper()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	product := m.Spec().Name
+	h, ok := shared.hubs[product]
+	if !ok {
+		if shared.hubs == nil {
+			shared.hubs = make(map[string]*Hub)
+		}
+		h = Start(hubtest.ForProcess(t), m, o)
+		shared.hubs[product] = h
+	}
+	began, log := h.log.Len(), h.log
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(warnings(log.String()[began:]))
+		}
+	})
+	view := *h
+	view.t, view.Clock, view.QueryCount, view.FailPublishing, view.log = t, nil, nil, nil, nil
+	view.DataDir, view.DatabaseURL = "", ""
+	return &view
 }
 
 // Start starts a hub with a product on servers of its own, and stops it when the test
@@ -64,14 +100,17 @@ type Hub struct {
 func Start(t testing.TB, m module.Module, o Options) *Hub {
 	t.Helper()
 	spec := m.Spec()
-	h := &Hub{t: t, product: spec.Name, DataDir: t.TempDir(), DatabaseURL: preparedDatabase(t, m)}
+	h := &Hub{
+		t: t, product: spec.Name, DataDir: t.TempDir(), DatabaseURL: preparedDatabase(t, m),
+		QueryCount: new(atomic.Int64), FailPublishing: new(atomic.Bool), log: new(hubtest.Buffer),
+	}
 	cfg, _, err := config.Load(config.Sources{Environ: append([]string{"HUB_KEY_RATE=0"}, o.Settings...)})
 	require.NoError(t, err)
 	cfg.Listen, cfg.DataDir, cfg.LogLevel, cfg.ShutdownGrace = "127.0.0.1:0", h.DataDir, "debug", time.Second
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(h.DatabaseURL), config.Secret(hubtest.RedisURL(t))
 	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	options := server.Options{
-		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Modules: append([]module.Module{observedModule{m, h}}, o.OtherModules...), Connectors: o.Connectors,
 	}
 	if !o.RealPasswordHashes {
@@ -87,7 +126,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 		running.Stop()
 		h.Host.Pool.Close()
 		if t.Failed() {
-			t.Log(h.warnings())
+			t.Log(warnings(h.log.String()))
 		}
 	})
 	h.URL = running.URL()
@@ -126,12 +165,14 @@ type observedModule struct {
 // Open implements [module.Module].
 func (w observedModule) Open(ctx context.Context, host module.Host) (module.Instance, error) {
 	settings := host.Pool.Config()
-	settings.ConnConfig.Tracer = queryCounter{&w.hub.QueryCount}
+	settings.ConnConfig.Tracer = queryCounter{w.hub.QueryCount}
+	// Tests hold transactions of this pool open while they look at what waits for them.
+	delete(settings.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout")
 	pool, err := pgxpool.NewWithConfig(context.Background(), settings)
 	if err != nil {
 		return nil, err
 	}
-	host.Pool, host.Events = pool, publisher{host.Events, &w.hub.FailPublishing}
+	host.Pool, host.Events = pool, publisher{host.Events, w.hub.FailPublishing}
 	instance, err := w.Module.Open(ctx, host)
 	w.hub.Host, w.hub.Instance = host, instance
 	return instance, err
@@ -198,7 +239,7 @@ func (h *Hub) Emails(to string) []string {
 }
 
 // CallAPI calls the hub's own API as an operator.
-func (h *Hub) CallAPI(method, path string, body, into any) {
+func (h *Hub) CallAPI(method, path string, body, result any) {
 	h.t.Helper()
 	raw, err := json.Marshal(body)
 	require.NoError(h.t, err)
@@ -213,12 +254,13 @@ func (h *Hub) CallAPI(method, path string, body, into any) {
 	require.NoError(h.t, err)
 	defer res.Body.Close()
 	require.Less(h.t, res.StatusCode, 300, "%s %s", method, path)
-	require.NoError(h.t, json.NewDecoder(res.Body).Decode(into))
+	require.NoError(h.t, json.NewDecoder(res.Body).Decode(result))
 }
 
 // Files are the names of the pictures that are kept.
 func (h *Hub) Files() []string {
 	h.t.Helper()
+	require.NotEmpty(h.t, h.DataDir, "tests share this hub: its files are not of one of them")
 	var names []string
 	require.NoError(h.t, filepath.WalkDir(filepath.Join(h.DataDir, "files"), func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && filepath.Ext(path) != ".attrs" {
@@ -229,13 +271,18 @@ func (h *Hub) Files() []string {
 	return names
 }
 
-// Log is everything the hub has logged so far, from debug upwards.
-func (h *Hub) Log() string { return h.log.String() }
+// Log is everything the hub has logged so far, from debug upwards. Tests that share a hub do
+// not read its log.
+func (h *Hub) Log() string {
+	h.t.Helper()
+	require.NotNil(h.t, h.log, "tests share this hub: its log says nothing of one of them")
+	return h.log.String()
+}
 
-// warnings returns the lines of the log with warnings and errors.
-func (h *Hub) warnings() string {
+// warnings returns the lines of a log with warnings and errors.
+func warnings(log string) string {
 	var lines []string
-	for line := range strings.Lines(h.log.String()) {
+	for line := range strings.Lines(log) {
 		if strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"level":"ERROR"`) {
 			lines = append(lines, line)
 		}

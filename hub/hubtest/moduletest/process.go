@@ -3,15 +3,18 @@
 package moduletest
 
 import (
-	"encoding/base64"
+	"context"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -49,7 +52,38 @@ type HubProcess struct {
 func StartHubProcess(t *testing.T, settings ...string) *HubProcess {
 	t.Helper()
 	hubtest.SkipShort(t)
-	return StartHubProcessOn(t, hubtest.DatabaseURL(t), hubtest.RedisURL(t), settings...)
+	return StartHubProcessOn(t, migratedDatabase(t), hubtest.RedisURL(t), settings...)
+}
+
+// migratedDatabase returns the URL of a database with the schema of every product: copying it
+// takes less than migrating at each test's start.
+func migratedDatabase(t *testing.T) string {
+	t.Helper()
+	root, files := os.DirFS(hubtest.ModuleRoot()), fstest.MapFS{}
+	names, err := fs.Glob(root, "*/migrations/*")
+	require.NoError(t, err)
+	for _, name := range names {
+		content, err := fs.ReadFile(root, name)
+		require.NoError(t, err)
+		files[name] = &fstest.MapFile{Data: content}
+	}
+	binary, err := hubBinary()
+	require.NoError(t, err)
+	return hubtest.PreparedDatabaseURL(t, "every product", files, func(ctx context.Context, url string) error {
+		migrate := exec.CommandContext(ctx, binary, "migrate")
+		migrate.Env = append(ownEnvironment(), "HUB_DATA_DIR="+t.TempDir(), "HUB_DATABASE_URL="+url, "HUB_REDIS_URL="+hubtest.RedisURL(t), masterKey)
+		if out, err := migrate.CombinedOutput(); err != nil {
+			return fmt.Errorf("migrating the template: %w\n%s", err, out)
+		}
+		return nil
+	})
+}
+
+const masterKey = "HUB_MASTER_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+// ownEnvironment is the environment without settings of the hub.
+func ownEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(text string) bool { return strings.HasPrefix(text, "HUB_") })
 }
 
 // StartHubProcessOn is [StartHubProcess] with servers that the test breaks.
@@ -72,13 +106,7 @@ func StartHubProcessOn(t *testing.T, database, redis string, settings ...string)
 func (k *HubProcess) Restart() {
 	k.T.Helper()
 	cmd := exec.Command(k.binary, "serve")
-	for _, text := range os.Environ() {
-		if !strings.HasPrefix(text, "HUB_") {
-			cmd.Env = append(cmd.Env, text)
-		}
-	}
-	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
-		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")))
+	cmd.Env = append(ownEnvironment(), "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis, masterKey)
 	cmd.Env = append(cmd.Env, k.settings...)
 	k.Process = hubtest.RunProcess(k.T, "hub", k.dir, cmd)
 	require.Eventually(k.T, func() bool {

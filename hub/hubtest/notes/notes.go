@@ -89,11 +89,11 @@ func (*presenting) PresentConnect(i module.Integration) any {
 
 // PresentStatus implements [module.Presenter].
 func (p *presenting) PresentStatus(list []module.Integration) any {
-	shown := make([]any, len(list))
+	integrations := make([]any, len(list))
 	for i, integration := range list {
-		shown[i] = p.PresentConnect(integration)
+		integrations[i] = p.PresentConnect(integration)
 	}
-	return map[string]any{"peers": shown}
+	return map[string]any{"peers": integrations}
 }
 
 type instance struct{ host module.Host }
@@ -223,8 +223,8 @@ func (i *instance) echo(ctx context.Context, in *struct{ Body Note }) (*struct{}
 	})
 }
 
-// publish tells the peers of a note, in the transaction that writes it down; a text
-// that begins with "undo" is taken back, and its event with it. An author is a phone number.
+// publish stores a note and publishes its event in one transaction. A text that begins with
+// "undo" rolls both back. An author is a phone number.
 // With count there are as many events, with a number behind the text.
 func (i *instance) publish(ctx context.Context, in *struct {
 	Priority int `query:"priority" minimum:"-1" maximum:"1" doc:"Of the events: -1 high, 0 normal, 1 bulk"`

@@ -47,18 +47,18 @@ type completeness struct {
 	problems   []string
 }
 
-func (c *completeness) require(ok bool, where, what string) {
+func (c *completeness) require(ok bool, location, missing string) {
 	if !ok {
-		c.problems = append(c.problems, where+" has no "+what)
+		c.problems = append(c.problems, location+" has no "+missing)
 	}
 }
 
 // describe requires a description that says more than a name.
-func (c *completeness) describe(described object, where, name string) {
+func (c *completeness) describe(described object, location, name string) {
 	description := textOf(described["description"])
-	c.require(description != "", where, "description")
+	c.require(description != "", location, "description")
 	if description != "" && repeats(description, name) {
-		c.problems = append(c.problems, fmt.Sprintf("%s: the description %q repeats the name", where, description))
+		c.problems = append(c.problems, fmt.Sprintf("%s: the description %q repeats the name", location, description))
 	}
 }
 
@@ -87,15 +87,15 @@ func words(text string) []string {
 	return strings.FieldsFunc(split.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-func (c *completeness) checkOperation(where string, op object) {
-	c.require(textOf(op["summary"]) != "", where, "summary")
-	c.describe(op, where, textOf(op["summary"]))
-	c.require(!strings.HasPrefix(textOf(op["description"]), "Callers:"), where, "description of its own")
+func (c *completeness) checkOperation(location string, op object) {
+	c.require(textOf(op["summary"]) != "", location, "summary")
+	c.describe(op, location, textOf(op["summary"]))
+	c.require(!strings.HasPrefix(textOf(op["description"]), "Callers:"), location, "description of its own")
 	_, hasSecurity := op["security"].([]any)
-	c.require(hasSecurity, where, "security")
-	c.checkErrors(where, op)
+	c.require(hasSecurity, location, "security")
+	c.checkErrors(location, op)
 	for _, parameter := range list(op["parameters"]) {
-		place := where + " " + textOf(parameter["name"])
+		place := location + " " + textOf(parameter["name"])
 		c.describe(parameter, place, textOf(parameter["name"]))
 		// Headers and cookies are bounded together, by the server.
 		if schema, ok := parameter["schema"].(object); ok && (parameter["in"] == "query" || parameter["in"] == "path") {
@@ -103,19 +103,19 @@ func (c *completeness) checkOperation(where string, op object) {
 		}
 	}
 	if body, ok := op["requestBody"].(object); ok {
-		c.checkContents(where, body, true)
+		c.checkContents(location, body, true)
 	}
 	responses, _ := op["responses"].(object)
 	for _, response := range responses {
 		described, _ := response.(object)
-		c.require(textOf(described["description"]) != "", where, "description of a response")
-		c.checkContents(where, described, false)
+		c.require(textOf(described["description"]) != "", location, "description of a response")
+		c.checkContents(location, described, false)
 	}
 }
 
 // checkErrors requires that the description names every error status, and every error code
 // that x-error-codes has for it.
-func (c *completeness) checkErrors(where string, op object) {
+func (c *completeness) checkErrors(location string, op object) {
 	description := textOf(op["description"])
 	codes, _ := op["x-error-codes"].(object)
 	responses, _ := op["responses"].(object)
@@ -125,33 +125,33 @@ func (c *completeness) checkErrors(where string, op object) {
 			continue
 		}
 		_, line, found := strings.Cut(description, "\n- "+status+": ")
-		c.require(found, where, "error "+status+" in its description")
+		c.require(found, location, "error "+status+" in its description")
 		line, _, _ = strings.Cut(line, "\n")
 		response, _ := responses[status].(object)
 		contents, _ := response["content"].(object)
 		listed, _ := codes[status].([]any)
 		if contents["application/problem+json"] != nil {
-			c.require(len(listed) > 0, where, "codes of "+status)
+			c.require(len(listed) > 0, location, "codes of "+status)
 		}
 		for _, code := range listed {
-			c.require(strings.Contains(line, "`"+textOf(code)+"`"), where, "code "+textOf(code)+" in its description")
+			c.require(strings.Contains(line, "`"+textOf(code)+"`"), location, "code "+textOf(code)+" in its description")
 		}
 	}
 }
 
-func (c *completeness) checkContents(where string, of object, isRequest bool) {
+func (c *completeness) checkContents(location string, of object, isRequest bool) {
 	contents, _ := of["content"].(object)
 	for _, content := range contents {
 		described, _ := content.(object)
 		if schema, ok := described["schema"].(object); ok {
-			c.checkSchema(where, schema, isRequest)
+			c.checkSchema(location, schema, isRequest)
 		}
 	}
 }
 
 // checkSchema checks the properties of a schema and of those below it. isRequest says that
 // callers fill it in.
-func (c *completeness) checkSchema(where string, schema object, isRequest bool) {
+func (c *completeness) checkSchema(location string, schema object, isRequest bool) {
 	if ref, ok := schema["$ref"].(string); ok {
 		name := ref[strings.LastIndex(ref, "/")+1:]
 		if key := name + strconv.FormatBool(isRequest); !c.seen[key] {
@@ -164,7 +164,7 @@ func (c *completeness) checkSchema(where string, schema object, isRequest bool) 
 	properties, _ := schema["properties"].(object)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		property, _ := properties[name].(object)
-		place := where + "." + name
+		place := location + "." + name
 		c.properties++
 		c.describe(property, place, name)
 		if isRequest {
@@ -174,19 +174,19 @@ func (c *completeness) checkSchema(where string, schema object, isRequest bool) 
 	}
 	for _, member := range []string{"items", "additionalProperties"} {
 		if below, ok := schema[member].(object); ok {
-			c.checkSchema(where+"[]", below, isRequest)
+			c.checkSchema(location+"[]", below, isRequest)
 		}
 	}
 	for _, member := range []string{"anyOf", "oneOf", "allOf"} {
 		for _, alternative := range list(schema[member]) {
-			c.checkSchema(where, alternative, isRequest)
+			c.checkSchema(location, alternative, isRequest)
 		}
 	}
 }
 
 // checkBounds requires the bounds of what callers send: the length or the form of a text, the
 // range of a number, the length of a list.
-func (c *completeness) checkBounds(where string, schema object) {
+func (c *completeness) checkBounds(location string, schema object) {
 	is := func(name string) bool {
 		names, _ := schema["type"].([]any)
 		return schema["type"] == name || slices.Contains(names, any(name))
@@ -194,12 +194,12 @@ func (c *completeness) checkBounds(where string, schema object) {
 	switch {
 	case schema["enum"] != nil || schema["const"] != nil:
 	case is("string"):
-		c.require(schema["maxLength"] != nil || schema["format"] != nil || isAnchored(schema["pattern"]), where, "maxLength or format")
+		c.require(schema["maxLength"] != nil || schema["format"] != nil || isAnchored(schema["pattern"]), location, "maxLength or format")
 	case is("array"):
-		c.require(schema["maxItems"] != nil, where, "maxItems")
+		c.require(schema["maxItems"] != nil, location, "maxItems")
 	case is("integer"), is("number"):
-		c.require(schema["minimum"] != nil || schema["exclusiveMinimum"] != nil, where, "minimum")
-		c.require(schema["maximum"] != nil, where, "maximum")
+		c.require(schema["minimum"] != nil || schema["exclusiveMinimum"] != nil, location, "minimum")
+		c.require(schema["maximum"] != nil, location, "maximum")
 	}
 }
 

@@ -39,9 +39,9 @@ type operation struct {
 // resource is the document's name for the compiler.
 const resource = "http://openapi.invalid/document"
 
-// CheckResponse says what the document of the server at base (its address, and the path that the
-// document's own begin after) has against an answer; nil for nothing. Answers of paths
-// and methods that are in no document are no operation's, and anything goes.
+// CheckResponse returns the violations of the document in a response, nil if there are none.
+// base is the address of the server with the path that the document's own paths begin after.
+// Responses of paths and methods that are not in the document are not checked.
 func (c *Document) CheckResponse(base string, res *http.Response, body []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

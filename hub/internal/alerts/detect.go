@@ -17,10 +17,10 @@ const (
 	detectedPerTick = 500 // endpoints, or keys
 	// An endpoint has recovered once nothing failed for this part of the time after which it
 	// counts as failing: one that flaps stays failing.
-	recoveryShare = 10
-	expiryNotice  = 7 * 24 * time.Hour
-	maxInboxes    = 1000 // of a product, in one look
-	inboxSpace    = "inbox/"
+	recoveryShare  = 10
+	expiryNotice   = 7 * 24 * time.Hour
+	inboxesPerPage = 1000 // of a product, in one query
+	inboxSpace     = "inbox/"
 )
 
 // signalFailing signals endpoints that fail for long enough, and failing ones that recovered.
@@ -98,40 +98,58 @@ func (p *Publisher) signalInboxes(ctx context.Context) error {
 		return nil
 	}
 	for _, product := range slices.Sorted(maps.Keys(*inboxes)) {
-		waiting, err := (*inboxes)[product].WaitingInboxes(ctx, maxInboxes)
-		if err != nil {
-			return fmt.Errorf("looking into the inboxes of %s: %w", product, err)
-		}
-		if err := p.recordInboxes(ctx, product, waiting); err != nil {
+		if err := p.recordInboxes(ctx, product, (*inboxes)[product]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Publisher) recordInboxes(ctx context.Context, product string, waiting []module.WaitingInbox) error {
-	subjects, tenants := make([]uuid.UUID, len(waiting)), make([]uuid.UUID, len(waiting))
-	environments, counts, oldest := make([]string, len(waiting)), make([]int64, len(waiting)), make([]time.Time, len(waiting))
+// recordInboxes begins the episodes of a product's inboxes in which entries wait, page by page,
+// and ends those of the others.
+func (p *Publisher) recordInboxes(ctx context.Context, product string, reporter module.InboxReporter) error {
+	kind, subjects := inboxSpace+product, []uuid.UUID{}
+	for last, isDone := (module.WaitingInbox{}), false; !isDone; {
+		waiting, err := reporter.WaitingInboxes(ctx, last, inboxesPerPage)
+		if err != nil {
+			return fmt.Errorf("looking into the inboxes of %s: %w", product, err)
+		}
+		page, err := p.recordWaiting(ctx, kind, waiting)
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, page...)
+		if isDone = len(waiting) < inboxesPerPage; !isDone {
+			last = waiting[len(waiting)-1]
+		}
+	}
+	_, err := p.DB.Exec(ctx, `
+		update hub.episodes e set ended_at = now()
+		where kind = $1 and ended_at is null and not exists (select from unnest($2::uuid[]) waiting where waiting = e.subject_id)`, kind, subjects)
+	if err != nil {
+		return fmt.Errorf("recording empty inboxes: %w", err)
+	}
+	return nil
+}
+
+// recordWaiting begins the episodes of inboxes in which entries wait, and returns the subjects
+// of all of them.
+func (p *Publisher) recordWaiting(ctx context.Context, kind string, waiting []module.WaitingInbox) (subjects []uuid.UUID, err error) {
+	subjects = make([]uuid.UUID, len(waiting))
+	tenants, environments := make([]uuid.UUID, len(waiting)), make([]string, len(waiting))
+	counts, oldest := make([]int64, len(waiting)), make([]time.Time, len(waiting))
 	for i, inbox := range waiting {
 		subjects[i] = uuid.NewSHA1(inbox.TenantID, []byte(inboxSpace+string(inbox.Environment)))
 		tenants[i], environments[i], counts[i], oldest[i] = inbox.TenantID, string(inbox.Environment), int64(inbox.Waiting), inbox.OldestSince
 	}
-	kind := inboxSpace + product
-	_, err := p.DB.Exec(ctx, `
+	_, err = p.DB.Exec(ctx, `
 		insert into hub.signals (event_type, tenant_id, environment, details)
 		select 'hub.inbox.waiting', t.tenant, t.environment, jsonb_build_object('waiting', t.waiting, 'oldest_since', t.oldest)
 		from (select * from unnest($2::uuid[], $3::uuid[], $4::text[], $5::bigint[], $6::timestamptz[]) u(subject, tenant, environment, waiting, oldest) order by subject) t
 		where case when exists (select from hub.episodes e where e.kind = $1 and e.subject_id = t.subject and e.ended_at is null) then false
 			else hub.begin_episode($1, t.subject, interval '10 minutes') end`, kind, subjects, tenants, environments, counts, oldest)
 	if err != nil {
-		return fmt.Errorf("recording waiting inboxes: %w", err)
+		return nil, fmt.Errorf("recording waiting inboxes: %w", err)
 	}
-	if len(waiting) == maxInboxes { // there may be more: those that are not listed may wait too
-		return nil
-	}
-	_, err = p.DB.Exec(ctx, `update hub.episodes set ended_at = now() where kind = $1 and ended_at is null and subject_id <> all($2::uuid[])`, kind, subjects)
-	if err != nil {
-		return fmt.Errorf("recording empty inboxes: %w", err)
-	}
-	return nil
+	return subjects, nil
 }

@@ -1,6 +1,8 @@
 package alerts_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -317,8 +319,13 @@ func TestParkedEpisodes(t *testing.T) {
 type inboxes struct{ waiting []module.WaitingInbox }
 
 // WaitingInboxes implements [module.InboxReporter].
-func (i *inboxes) WaitingInboxes(_ context.Context, limit int) ([]module.WaitingInbox, error) {
-	return slices.Clone(i.waiting[:min(limit, len(i.waiting))]), nil
+func (i *inboxes) WaitingInboxes(_ context.Context, after module.WaitingInbox, limit int) ([]module.WaitingInbox, error) {
+	order := func(a, b module.WaitingInbox) int {
+		return cmp.Or(bytes.Compare(a.TenantID[:], b.TenantID[:]), cmp.Compare(a.Environment, b.Environment))
+	}
+	waiting := slices.SortedFunc(slices.Values(i.waiting), order)
+	waiting = slices.DeleteFunc(waiting, func(inbox module.WaitingInbox) bool { return order(inbox, after) <= 0 })
+	return waiting[:min(limit, len(waiting))], nil
 }
 
 // An inbox in which something waits is signalled once, until nothing waits for a while; live and
@@ -348,4 +355,21 @@ func TestInboxEpisodes(t *testing.T) {
 	look()
 	p.exec(`update hub.episodes set ended_at = ended_at - interval '10 minutes'`)
 	require.Equal(t, "inbox.waiting", look(entry(p.tenant, hub.Live, 1)))
+}
+
+// However many inboxes wait, each is signalled, and its episode ends when nothing waits in it.
+func TestManyWaitingInboxes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	reporter := &inboxes{}
+	for range 2*alerts.InboxesPerPage + 1 {
+		reporter.waiting = append(reporter.waiting, module.WaitingInbox{TenantID: uuid.New(), Environment: hub.Live, Waiting: 1, OldestSince: p.clock.Now()})
+	}
+	p.publisher.SetInboxes(map[string]module.InboxReporter{"clinic": reporter})
+	require.NoError(t, p.publisher.SignalInboxes(t.Context()))
+	require.Equal(t, len(reporter.waiting), p.count(`(select distinct tenant_id from hub.signals) s`))
+	reporter.waiting = reporter.waiting[:2*alerts.InboxesPerPage]
+	require.NoError(t, p.publisher.SignalInboxes(t.Context()))
+	require.Equal(t, len(reporter.waiting)+1, p.count(`hub.signals`))
+	require.Equal(t, 1, p.count(`hub.episodes where ended_at is not null`))
 }

@@ -16,3 +16,9 @@ func (p *Publisher) Forget(ctx context.Context) error { return p.forget(ctx) }
 
 // DetectedPerTick is how many endpoints one tick publishes at most.
 const DetectedPerTick = detectedPerTick
+
+// SignalsPerTenant is how many signals of a tenant one tick publishes at most.
+const SignalsPerTenant = signalsPerTenant
+
+// InboxesPerPage is how many inboxes of a product are read at once.
+const InboxesPerPage = inboxesPerPage

@@ -93,13 +93,24 @@ func (p *Publisher) publishDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var choice signalChoice
+	taken := make(map[uuid.UUID]int) // by tenant
 	for range roundsPerTick {
-		taken, err := p.publishRound(ctx, receivers, nil)
+		signals, err := p.publishRound(ctx, receivers, choice)
 		if err != nil {
-			return p.publishOneByOne(ctx, receivers, taken, err)
+			return p.publishOneByOne(ctx, receivers, signals, err)
 		}
-		if len(taken) == 0 {
+		if len(signals) == 0 {
 			return nil
+		}
+		choice.without = nil
+		for _, s := range signals {
+			taken[s.tenantID]++
+		}
+		for tenant, count := range taken {
+			if count >= signalsPerTenant {
+				choice.without = append(choice.without, tenant)
+			}
 		}
 	}
 	return nil
@@ -107,14 +118,14 @@ func (p *Publisher) publishDue(ctx context.Context) error {
 
 // publishOneByOne publishes signals apart, after a round of them failed. Those that fail again
 // are tried later, and hold up no others.
-func (p *Publisher) publishOneByOne(ctx context.Context, receivers []receiver, ids []int64, cause error) error {
-	if len(ids) == 0 || ctx.Err() != nil {
+func (p *Publisher) publishOneByOne(ctx context.Context, receivers []receiver, signals []signal, cause error) error {
+	if len(signals) == 0 || ctx.Err() != nil {
 		return cause
 	}
-	for _, id := range ids {
-		if _, err := p.publishRound(ctx, receivers, []int64{id}); err != nil {
-			p.Log.Warn("publishing an operational event failed; trying again in a minute", "signal", id, "error", err)
-			if _, err := p.DB.Exec(ctx, `update hub.signals set due_at = now() + $2 where id = $1`, id, signalRetryWait); err != nil {
+	for _, s := range signals {
+		if _, err := p.publishRound(ctx, receivers, signalChoice{ids: []int64{s.id}}); err != nil {
+			p.Log.Warn("publishing an operational event failed; trying again in a minute", "signal", s.id, "error", err)
+			if _, err := p.DB.Exec(ctx, `update hub.signals set due_at = now() + $2 where id = $1`, s.id, signalRetryWait); err != nil {
 				return fmt.Errorf("postponing a signal: %w", err)
 			}
 		}
@@ -122,17 +133,20 @@ func (p *Publisher) publishOneByOne(ctx context.Context, receivers []receiver, i
 	return nil
 }
 
-// publishRound publishes some signals and deletes them, in one transaction. ids limits them.
-func (p *Publisher) publishRound(ctx context.Context, receivers []receiver, ids []int64) (taken []int64, err error) {
+// publishRound publishes some signals and deletes them, in one transaction. It returns them also
+// where that failed.
+func (p *Publisher) publishRound(ctx context.Context, receivers []receiver, choice signalChoice) (signals []signal, err error) {
 	var published []string
 	err = pgx.BeginFunc(ctx, p.DB, func(tx pgx.Tx) error {
-		signals, err := takeSignals(ctx, tx, ids)
+		var err error
+		signals, err = takeSignals(ctx, tx, choice)
 		if err != nil || len(signals) == 0 {
 			return err
 		}
 		round := round{consoleURL: p.ConsoleURL}
+		ids := make([]int64, 0, len(signals))
 		for _, s := range signals {
-			taken = append(taken, s.id)
+			ids = append(ids, s.id)
 			if s.product == nil { // its tenant was deleted
 				continue
 			}
@@ -147,19 +161,19 @@ func (p *Publisher) publishRound(ctx context.Context, receivers []receiver, ids 
 		if err := round.storeNotices(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from hub.signals where id = any($1)`, taken); err != nil {
+		if _, err := tx.Exec(ctx, `delete from hub.signals where id = any($1)`, ids); err != nil {
 			return fmt.Errorf("deleting published signals: %w", err)
 		}
 		failpoint.Here("operational_before_commit")
 		return nil
 	})
 	if err != nil {
-		return taken, err
+		return signals, err
 	}
 	for _, eventType := range published {
 		p.OnPublished(eventType)
 	}
-	return taken, nil
+	return signals, nil
 }
 
 // receiver is an enabled alert.

@@ -29,14 +29,20 @@ type signal struct {
 
 const (
 	signalsPerRound  = 200 // in one transaction
-	signalsPerTenant = 20  // of these: one tenant's flood delays no other's signals
+	signalsPerTenant = 20  // of these, and about as many in a tick: one tenant's flood delays no other's signals, and is sent slowly
 	roundsPerTick    = 10
 	signalRetryWait  = time.Minute
 )
 
+// signalChoice says which signals are taken; the zero value: any.
+type signalChoice struct {
+	ids     []int64     // only these; nil: any
+	without []uuid.UUID // none of these tenants
+}
+
 // takeSignals locks due signals: of each tenant the oldest, and those of many tenants before
-// many of one. ids limits them to some, nil does not.
-func takeSignals(ctx context.Context, tx pgx.Tx, ids []int64) ([]signal, error) {
+// many of one.
+func takeSignals(ctx context.Context, tx pgx.Tx, choice signalChoice) ([]signal, error) {
 	rows, err := tx.Query(ctx, `
 		with recursive tenants as (
 			(select tenant_id from hub.signals order by tenant_id limit 1)
@@ -47,10 +53,11 @@ func takeSignals(ctx context.Context, tx pgx.Tx, ids []int64) ([]signal, error) 
 			select s.id from tenants t cross join lateral (
 				select id, row_number() over (order by id) as place from hub.signals s
 				where s.tenant_id = t.tenant_id and s.due_at <= now() and ($1::bigint[] is null or s.id = any($1)) order by id limit $2) s
+			where t.tenant_id <> all(coalesce($4::uuid[], '{}'))
 			order by s.place, s.id limit $3)
 		select s.id, s.event_type, s.tenant_id, s.environment, s.details, s.created_at, t.name, t.product
 		from hub.signals s left join hub.tenants t on t.id = s.tenant_id
-		where s.id in (select id from picked) order by s.id for update of s skip locked`, ids, signalsPerTenant, signalsPerRound)
+		where s.id in (select id from picked) order by s.id for update of s skip locked`, choice.ids, signalsPerTenant, signalsPerRound, choice.without)
 	if err != nil {
 		return nil, fmt.Errorf("reading signals: %w", err)
 	}

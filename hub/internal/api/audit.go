@@ -23,7 +23,7 @@ type AuditEntry struct {
 	RequestID  string     `json:"request_id" doc:"X-Request-Id of the request, which the hub's log has too"`
 	Status     int        `json:"status" example:"201" doc:"HTTP status of the outcome"`
 	Count      int        `json:"count" minimum:"1" example:"1" doc:"How often it happened within the minute. Above 1 only for failed logins, by account, address and outcome, and for webhooks without a valid signature, by key and address; the other fields are those of the first"`
-	Changed    []string   `json:"changed" nullable:"false" doc:"Names of the settings that a change of an endpoint was about, without their values" example:"[\"filter\"]"`
+	Changed    []string   `json:"changed" nullable:"false" doc:"Names of the settings that a change of an endpoint or integration was about, without their values" example:"[\"filter\"]"`
 	// Environment and SubjectID are "" for an action that concerned neither.
 	Environment string `json:"environment" enum:"live,test," doc:"The data it was about; empty: of neither"`
 	SubjectID   string `json:"subject_id" doc:"The person whose data it was about, by the product's id; empty: nobody in particular"`

@@ -44,7 +44,7 @@ type Session struct {
 type Identity struct {
 	ID    uuid.UUID `json:"id" format:"uuid" doc:"All zeros for the local command line"`
 	Email string    `json:"email" doc:"Address to log in with" example:"ops@example.com"`
-	Name  string    `json:"name" doc:"How people call it" example:"Ada"`
+	Name  string    `json:"name" doc:"Display name" example:"Ada"`
 	Role  string    `json:"role" enum:"admin,support" doc:"admin: everything; support: reads, retries and replays"`
 }
 

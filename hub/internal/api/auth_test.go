@@ -137,7 +137,7 @@ func TestRefreshRotatesAndReuseEndsTheLogin(t *testing.T) {
 	require.Zero(t, known(), "forgotten after 90 days")
 }
 
-func TestOneRefreshTokenAtOnceGivesOneSession(t *testing.T) {
+func TestConcurrentRefreshesMakeOneSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := b.login(adminEmail, adminPassword)["refresh_token"].(string)

@@ -61,7 +61,7 @@ var parameters = map[string]string{
 	"keys.list": "limit cursor tenant_id product environment", "keys.revoke": "id", "keys.rotate": "id",
 	"endpoints.list": "limit cursor tenant_id product environment enabled", "endpoints.get": "id", "endpoints.update": "id",
 	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id", "endpoints.recover": "id", "endpoints.check-signature": "id", "endpoints.match": "id",
-	"integrations.list": "limit cursor tenant_id environment product status", "integrations.get": "id", "integrations.revoke": "id",
+	"integrations.list": "limit cursor tenant_id environment product status", "integrations.get": "id", "integrations.update": "id", "integrations.revoke": "id",
 	"integrations.test": "id", "integrations.rotate-secret": "id", "integrations.enable": "id", "integrations.disable": "id",
 	"alerts.list": "limit cursor", "alerts.get": "id", "alerts.update": "id", "alerts.delete": "id", "alerts.test": "id", "alerts.rotate-secret": "id",
 	"events.publish": "Idempotency-Key", "events.list": "limit cursor tenant_id environment since until", "events.get": "id",

@@ -234,8 +234,8 @@ func stateOf(settings EndpointSettings) registry.EndpointState {
 		}
 	}
 	if settings.ClientCertificate.Set {
-		given := settings.ClientCertificate.Value
-		state.Certificate = &registry.Certificate{Chain: given.Certificate, Key: given.Key}
+		certificate := settings.ClientCertificate.Value
+		state.Certificate = &registry.Certificate{Chain: certificate.Certificate, Key: certificate.Key}
 	}
 	return state
 }

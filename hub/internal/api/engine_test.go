@@ -32,7 +32,7 @@ import (
 
 const (
 	tick = 10 * time.Millisecond // how often the outside world is looked at
-	soon = 20 * time.Second      // how long it may take on a busy machine
+	soon = time.Minute           // how long it may take on a busy machine
 )
 
 // engine accepts and delivers events behind the interface. Deliveries to any address reach
@@ -98,7 +98,11 @@ func newHook(t *testing.T) *hook {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Set-Cookie", "canary-cookie")
-		w.WriteHeader(int(h.status.Load()))
+		status := int(h.status.Load())
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "60") // so that no second attempt comes between
+		}
+		w.WriteHeader(status)
 		_, _ = io.WriteString(w, "thanks")
 	}))
 	t.Cleanup(server.Close)

@@ -129,8 +129,8 @@ func (a *API) deleteEventType(ctx context.Context, in *idPath) (*none, error) {
 }
 
 func (a *API) eventTypeDocument(ctx context.Context, in *webhooksInput) (*struct{ Body map[string]json.RawMessage }, error) {
-	product := registry.Product{Name: registry.ReservedName, Title: Title} // which is in no directory
-	if in.Product != registry.ReservedName {
+	product := registry.Product{Name: hub.ProductHub, Title: Title} // which is in no directory
+	if in.Product != hub.ProductHub {
 		var err error
 		if product, err = a.deps.Directory.Product(ctx, in.Product); err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (a *API) exampleOf(ctx context.Context, tenantID uuid.UUID, name string) (f
 	}
 	product := tenant.Product
 	if strings.HasPrefix(name, hub.ReservedTypes) {
-		product = registry.ReservedName
+		product = hub.ProductHub
 	}
 	found, known, err := a.deps.EventTypes.Find(ctx, product, name)
 	switch {

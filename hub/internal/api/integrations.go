@@ -17,12 +17,13 @@ import (
 type Integration struct {
 	ID              uuid.UUID       `json:"id" format:"uuid" doc:"UUID that names it in paths"`
 	TenantID        uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
-	TenantName      string          `json:"tenant_name" doc:"How people call the customer" example:"Example Ltd"`
+	TenantName      string          `json:"tenant_name" doc:"Display name of the customer" example:"Example Ltd"`
 	OwnProduct      string          `json:"own_product" example:"scheduling" doc:"The tenant's"`
 	Environment     hub.Environment `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	Product         string          `json:"product" example:"clinic" doc:"The peer"`
 	Status          string          `json:"status" enum:"active,inactive,error" doc:"State it is in"`
 	Disabled        bool            `json:"disabled" doc:"By an administrator"`
+	Ordered         bool            `json:"ordered" doc:"Whether the peer gets the events of one ordering key one at a time, in the order in which they were accepted"`
 	LastError       *string         `json:"last_error" doc:"Why it does not work, for people"`
 	Features        []string        `json:"features" nullable:"false" doc:"What the peer offers"`
 	Enabled         []string        `json:"enabled" nullable:"false" doc:"The uses asked for when connecting"`
@@ -61,6 +62,13 @@ type connectInput struct {
 		WebhookURL  string    `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where the peer is to send; absent: the product's own address"`
 		Features    []string  `json:"features,omitempty" maxItems:"50" example:"[\"reminders\"]" doc:"What the connection is used for"`
 	} `nameHint:"IntegrationConnect"`
+}
+
+type updateIntegrationInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the integration"`
+	Body struct {
+		Ordered bool `json:"ordered" doc:"True, as for new integrations: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. It applies to the events accepted from now on"`
+	} `nameHint:"IntegrationSettings"`
 }
 
 type linkInput struct {
@@ -159,6 +167,14 @@ func (a *API) revokeIntegration(ctx context.Context, in *idPath) (*integrationOu
 	return changedIntegration(ctx, row, err)
 }
 
+func (a *API) updateIntegration(ctx context.Context, in *updateIntegrationInput) (*integrationOutput, error) {
+	row, changed, err := a.deps.Connect.SetOrdered(ctx, in.ID, in.Body.Ordered)
+	if err == nil {
+		requestInfoOf(ctx).unchanged, requestInfoOf(ctx).changed = !changed, []string{"ordered"}
+	}
+	return changedIntegration(ctx, row, err)
+}
+
 func (a *API) enableIntegration(ctx context.Context, in *idPath) (*integrationOutput, error) {
 	row, err := a.deps.Connect.Enable(ctx, in.ID, integration.Filter{})
 	return changedIntegration(ctx, row, err)
@@ -218,7 +234,7 @@ func environmentOrLive(name string) hub.Environment {
 func integrationOf(i connect.View) Integration {
 	return Integration{
 		ID: i.ID, TenantID: i.TenantID, TenantName: i.TenantName, OwnProduct: i.LocalProduct, Environment: i.Environment, Product: i.Product,
-		Status: i.Status, Disabled: i.Disabled, LastError: nilIfZero(i.LastError),
+		Status: i.Status, Disabled: i.Disabled, Ordered: i.Ordered, LastError: nilIfZero(i.LastError),
 		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
 		APIURL: i.APIURL, WebhookURL: i.WebhookURL, PeerWebhookURL: i.PeerWebhookURL,
 		PeerAccount: nilIfZero(i.PeerAccount), APIKeyLocal: maskedEnd(i.LocalKeyLast4), APIKeyRemote: maskedEnd(i.RemoteKeyLast4), WebhookSecret: maskedEnd(i.SecretLast4),

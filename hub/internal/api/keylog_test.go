@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -154,6 +155,58 @@ func TestKeysFilterTheirLog(t *testing.T) {
 	// Operators list by tenant as well.
 	require.Len(t, items(b.ok(200, "GET", "/events?environment=test&tenant_id="+b.tenant[0].String(), b.support, "")), 1)
 	require.Len(t, items(b.ok(200, "GET", "/replays?tenant_id="+b.tenant[1].String(), b.support, "")), 2)
+}
+
+// A tenant's keys have up to five replays and recoveries running; others' do not count.
+func TestReplaysOfKeysAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	own, foreign := b.logOf(0, "live"), b.logOf(1, "live")
+	create := func(key string, status int) map[string]any {
+		return b.ok(status, "POST", "/replays", key, `{"filter":{"event_type":"a.b"}}`)
+	}
+	first := create(own.retry, 202)
+	for range 2 { // one of the log is running
+		create(own.retry, 202)
+	}
+	b.ok(202, "POST", "/endpoints/"+own.endpoint+"/recover", own.retry, `{"since":"2026-01-02T03:04:05Z"}`)
+	b.refused(429, "too_many_replays", "POST", "/replays", own.retry, `{"filter":{"event_type":"a.b"}}`)
+	b.refused(429, "too_many_replays", "POST", "/endpoints/"+own.endpoint+"/recover", own.retry, `{"since":"2026-01-02T03:04:05Z"}`)
+	create(foreign.retry, 202)
+	create(b.support, 202)
+	b.ok(200, "POST", "/replays/"+first["id"].(string)+"/cancel", own.retry, "")
+	create(own.retry, 202)
+}
+
+// Of dry runs of a tenant at once one counts. The others are refused until later and hold up
+// nobody: other tenants are answered, also where they count.
+func TestDryRunsOfATenantAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	own, foreign := b.logOf(0, "live"), b.logOf(1, "live")
+	slow, err := b.db.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = slow.Rollback(context.WithoutCancel(t.Context())) }() // where the test fails
+	_, err = slow.Exec(t.Context(), `lock table hub.events in access exclusive mode`)
+	require.NoError(t, err)
+	const runs = 20
+	answers := make(chan answer, runs)
+	for range runs {
+		go func() {
+			answers <- b.call("POST", "/endpoints/"+own.endpoint+"/recover", own.retry, `{"since":"2026-01-02T03:04:05Z","dry_run":true}`)
+		}()
+	}
+	for range runs - 1 {
+		refused := <-answers
+		require.Equal(t, 429, refused.status, refused.text)
+		require.Equal(t, "too_many_replays", refused.body["code"])
+		require.NotEmpty(t, refused.header.Get("Retry-After"))
+	}
+	b.ok(200, "GET", "/replays", foreign.read, "")
+	require.Equal(t, map[string]any{"count": 0.0}, b.ok(200, "POST", "/replays", foreign.retry, `{"filter":{"event_type":"x.y"},"dry_run":true}`))
+	require.NoError(t, slow.Rollback(t.Context()))
+	require.Equal(t, 200, (<-answers).status)
+	b.ok(200, "POST", "/endpoints/"+own.endpoint+"/recover", own.retry, `{"since":"2026-01-02T03:04:05Z","dry_run":true}`)
 }
 
 // Replays and recoveries that a key starts send its tenant's, in its environment, whatever the

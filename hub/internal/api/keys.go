@@ -57,7 +57,7 @@ type listKeysInput struct {
 type createKeyInput struct {
 	Body struct {
 		TenantID    uuid.UUID  `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
-		Name        string     `json:"name,omitempty" maxLength:"120" doc:"How people call it" example:"production server"`
+		Name        string     `json:"name,omitempty" maxLength:"120" doc:"Display name" example:"production server"`
 		Environment string     `json:"environment,omitempty" enum:"live,test" default:"live" doc:"Whether it is for live or test data; the two never mix"`
 		Scopes      []string   `json:"scopes,omitempty" maxItems:"50" example:"[\"events.publish\"]" doc:"Those of the product's features, events.publish, endpoints.manage, interaction.write, deliveries.read, deliveries.retry. Absent: all but the last two"`
 		Rate        *string    `json:"rate,omitempty" example:"100-M" maxLength:"20" doc:"Requests, and S, M, H or D; 0 = no limit; absent: the hub's default"`

@@ -76,7 +76,7 @@ func TestEndpointLimit(t *testing.T) {
 	b.endpoint(b.test[0], body)
 	limit("2")
 	refused := b.refused(422, "endpoint_limit", "POST", "/endpoints", b.live[0], body)
-	require.Contains(t, refused.text, "has 2 endpoints and may have 2")
+	require.Contains(t, refused.text, "as it may have: 2 of 2")
 	b.endpoint(b.live[1], body)
 	b.ok(204, "DELETE", "/endpoints/"+first, b.live[0], "")
 	b.endpoint(b.live[0], body)
@@ -127,6 +127,62 @@ func TestEndpointLimitHoldsForConcurrentRequests(t *testing.T) {
 func count(entries *sync.Map) (n int) {
 	entries.Range(func(_, _ any) bool { n++; return true })
 	return n
+}
+
+// Few endpoints of a tenant and environment get operational events, whatever their number and
+// however their event types say so; those that do already keep them.
+func TestOperationalEndpointLimit(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	const limit, before = registry.MaxOperationalEndpoints, 6
+	body := func(types string) string { return `{"url":"https://example.com/hook","event_types":[` + types + `]}` }
+	var operational []string
+	for i := range before {
+		operational = append(operational, b.endpoint(b.live[0], body([]string{`"hub.*"`, `"a.b","hub.delivery.parked"`, `"hub.endpoint.*"`}[i%3]))["id"].(string))
+	}
+	b.endpoint(b.test[0], body(`"hub.*"`))
+	b.endpoint(b.live[1], body(`"hub.*"`))
+	var plain []string
+	for range limit {
+		plain = append(plain, b.endpoint(b.live[0], body(`"*","hubs.*"`))["id"].(string))
+	}
+
+	// Of concurrent creations and changes as many succeed as there is room for.
+	var accepted, refused sync.Map
+	var done sync.WaitGroup
+	for i, id := range plain {
+		for name, call := range map[string]func() answer{
+			"create": func() answer { return b.call("POST", "/endpoints", b.live[0], body(`"hub.*"`)) },
+			"update": func() answer { return b.call("PUT", "/endpoints/"+id, b.live[0], body(`"hub.endpoint.failing"`)) },
+		} {
+			done.Go(func() {
+				got := call()
+				if got.status < 300 {
+					accepted.Store(fmt.Sprint(name, i), true)
+				} else if got.status == 422 && got.body["code"] == "operational_endpoint_limit" {
+					refused.Store(fmt.Sprint(name, i), true)
+				}
+			})
+		}
+	}
+	done.Wait()
+	require.Equal(t, []int{limit - before, 2*len(plain) - (limit - before)}, []int{count(&accepted), count(&refused)})
+	require.Contains(t, b.refused(422, "operational_endpoint_limit", "POST", "/endpoints", b.live[0], body(`"hub.*"`)).text, "10 endpoints")
+
+	// What gets them keeps them, also where there are too many; one in place of another is possible.
+	_, err := b.db.Exec(context.Background(), `update hub.endpoints set event_types = '{hub.*}' where tenant_id = $1 and environment = 'live'`, b.tenant[0])
+	require.NoError(t, err)
+	b.ok(200, "PUT", "/endpoints/"+operational[0], b.live[0], body(`"hub.integration.*"`))
+	_, err = b.db.Exec(context.Background(), `update hub.endpoints set event_types = '{*}' where tenant_id = $1 and environment = 'live' and id <> all($2::uuid[])`, b.tenant[0], operational)
+	require.NoError(t, err)
+	for range limit - before {
+		operational = append(operational, b.endpoint(b.live[0], body(`"hub.*"`))["id"].(string))
+	}
+	b.refused(422, "operational_endpoint_limit", "PUT", "/endpoints/"+plain[0], b.live[0], body(`"hub.*"`))
+	b.ok(200, "PUT", "/endpoints/"+operational[0], b.live[0], body(`"a.b"`))
+	b.ok(200, "PUT", "/endpoints/"+plain[0], b.live[0], body(`"hub.*"`))
+	b.ok(204, "DELETE", "/endpoints/"+operational[1], b.live[0], "")
+	b.endpoint(b.live[0], body(`"hub.*"`))
 }
 
 // An update that changes nothing writes nothing: clients repeat them.

@@ -19,7 +19,7 @@ const anywhere = `{"url":"http://hook.example.com/in","event_types":["*"]}`
 // itemFields are the fields of a webhook log entry in docs/interfaces/clinic.md ("Retries"),
 // and the hub's own.
 var itemFields = sorted("integration_id direction event_type payload status_code response_body delivered retries created_at " +
-	"id event_id status next_attempt_at duration_ms product tenant_id priority tenant_name receiver attempt_count environment endpoint_id correlation_id reason finished_at ordering_key out_of_order")
+	"id event_id status next_attempt_at duration_ms product tenant_id priority tenant_name receiver attempt_count environment endpoint_id correlation_id reason finished_at ordering_key out_of_order behind_in_order")
 
 func sorted(fields string) []string { return slices.Sorted(slices.Values(strings.Fields(fields))) }
 

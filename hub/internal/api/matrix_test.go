@@ -38,6 +38,7 @@ var bodies = map[string]string{
 	"keys.rotate":                `{"overlap_seconds":0}`,
 	"integrations.connect":       `{"tenant_id":"{tenant}","product":"clinic","api_key":"k","api_url":"https://clinic.example.com/api/v1"}`,
 	"integrations.link":          `{"tenant_id":"{tenant}","peer_tenant_id":"{tenant}"}`,
+	"integrations.update":        `{"ordered":false}`,
 	"integrations.rotate-secret": `{"overlap_seconds":0}`,
 	"endpoints.create":           `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
 	"endpoints.update":           `{"url":"https://example.com/other","event_types":["a.b"]}`,

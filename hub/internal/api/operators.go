@@ -14,7 +14,7 @@ import (
 type Operator struct {
 	ID        uuid.UUID `json:"id" format:"uuid" doc:"UUID that names it in paths"`
 	Email     string    `json:"email" doc:"Address to log in with" example:"ops@example.com"`
-	Name      string    `json:"name" doc:"How people call it" example:"Ada"`
+	Name      string    `json:"name" doc:"Display name" example:"Ada"`
 	Role      string    `json:"role" enum:"admin,support" doc:"admin: everything; support: reads, retries and replays"`
 	Disabled  bool      `json:"disabled" doc:"A disabled operator cannot log in, and every login has ended"`
 	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
@@ -26,7 +26,7 @@ type operatorOutput struct{ Body Operator }
 type createOperatorInput struct {
 	Body struct {
 		Email    string `json:"email" format:"email" maxLength:"254" doc:"Address to log in with" example:"ops@example.com"`
-		Name     string `json:"name" minLength:"1" maxLength:"120" doc:"How people call it" example:"Ada"`
+		Name     string `json:"name" minLength:"1" maxLength:"120" doc:"Display name" example:"Ada"`
 		Role     string `json:"role" enum:"admin,support" doc:"admin: everything; support: reads, retries and replays"`
 		Password string `json:"password" minLength:"10" maxLength:"200" doc:"Secret to log in with" example:"correct horse battery staple"`
 	} `nameHint:"OperatorCreate"`
@@ -36,7 +36,7 @@ type updateOperatorInput struct {
 	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the operator"`
 	Body struct {
 		Email    string `json:"email" format:"email" maxLength:"254" doc:"Address to log in with" example:"ops@example.com"`
-		Name     string `json:"name" minLength:"1" maxLength:"120" doc:"How people call it" example:"Ada"`
+		Name     string `json:"name" minLength:"1" maxLength:"120" doc:"Display name" example:"Ada"`
 		Role     string `json:"role" enum:"admin,support" doc:"admin: everything; support: reads, retries and replays"`
 		Password string `json:"password,omitempty" minLength:"10" maxLength:"200" doc:"A new password; absent keeps the old one. A new one ends every login of the operator"`
 		Disabled *bool  `json:"disabled,omitempty" doc:"Absent keeps it as it is"`

@@ -12,7 +12,7 @@ import (
 type Product struct {
 	Name      string    `json:"name" example:"shop" doc:"Not hub, nor the name of a product that this hub can host itself"`
 	Prefix    string    `json:"prefix" example:"shop" doc:"Its keys begin with it"`
-	Title     string    `json:"title" doc:"How people call it" example:"Web shop"`
+	Title     string    `json:"title" doc:"Display name" example:"Web shop"`
 	Hosted    bool      `json:"hosted" doc:"Part of this hub; external products are registered here by name"`
 	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
 	// Validation is [registry.ValidationWarn] for hosted products.
@@ -21,7 +21,7 @@ type Product struct {
 
 type createProductInput struct {
 	Body struct {
-		Name   string `json:"name" pattern:"^[a-z][a-z0-9-]{1,39}$" patternDescription:"2 to 40 lower-case letters, digits or dashes, beginning with a letter" doc:"How people call it" example:"shop"`
+		Name   string `json:"name" pattern:"^[a-z][a-z0-9-]{1,39}$" patternDescription:"2 to 40 lower-case letters, digits or dashes, beginning with a letter" doc:"Display name" example:"shop"`
 		Prefix string `json:"prefix" pattern:"^[a-z][a-z0-9]{1,9}$" patternDescription:"2 to 10 lower-case letters or digits, beginning with a letter" example:"shop" doc:"Unique; its keys begin with it"`
 		Title  string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"The name when absent"`
 		ProductValidation
@@ -36,7 +36,7 @@ type ProductValidation struct {
 type updateProductInput struct {
 	Name string `path:"name" minLength:"1" maxLength:"40" example:"shop" doc:"Name of an external product"`
 	Body struct {
-		Title string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"How people call it; the name when absent"`
+		Title string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"Display name; the name when absent"`
 		ProductValidation
 	} `nameHint:"ProductUpdate"`
 }

@@ -45,7 +45,7 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 		return nil, err
 	}
 	if in.Body.DryRun {
-		count, err := a.deps.Replays.Count(ctx, filter)
+		count, err := a.deps.Replays.Count(ctx, filter, requestInfoOf(ctx).creator().Owner)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (a *API) recoverEndpoint(ctx context.Context, in *recoverEndpointInput) (*c
 	}
 	recovery := maintain.Recovery{EndpointID: endpoint.ID, Since: in.Body.Since, Until: in.Body.Until, EventTypes: in.Body.EventTypes}
 	if in.Body.DryRun {
-		count, err := a.deps.Replays.CountRecovery(ctx, recovery)
+		count, err := a.deps.Replays.CountRecovery(ctx, recovery, requestInfoOf(ctx).creator().Owner)
 		if err != nil {
 			return nil, err
 		}

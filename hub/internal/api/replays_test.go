@@ -27,7 +27,7 @@ func TestRetry(t *testing.T) {
 	b.refused(422, "validation_failed", "POST", "/deliveries/1/retry", b.admin, "")
 }
 
-func TestWhatCannotBeRetried(t *testing.T) {
+func TestRefusedRetries(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()
 	endpoint := b.endpoint(b.live[0], anywhere)["id"].(string)

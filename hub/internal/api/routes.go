@@ -86,6 +86,7 @@ func (a *API) routes() []rest.Route {
 		rest.Post("/api/v1/integrations/connect", admins, 200, actionConnect, "Connect a tenant to a peer product", rest.Handle(a.connectIntegration)),
 		rest.Post("/api/v1/integrations/link", admins, 200, actionLink, "Connect two tenants that both live in this hub", rest.Handle(a.linkIntegrations)),
 		rest.Get("/api/v1/integrations/{id}", operators, 200, "integrations.get", "Show an integration", rest.Handle(a.getIntegration)),
+		rest.Put("/api/v1/integrations/{id}", admins, 200, "integrations.update", "Change whether an integration keeps the order of its events", rest.Handle(a.updateIntegration)),
 		rest.Delete("/api/v1/integrations/{id}", admins, 200, "integrations.revoke", "End an integration and notify the peer", rest.Handle(a.revokeIntegration)),
 		rest.Post("/api/v1/integrations/{id}/test", admins, 200, "integrations.test", "Ask the peer how it does, now", rest.Handle(a.testIntegration)),
 		rest.Post("/api/v1/integrations/{id}/rotate-secret", admins, 200, "integrations.rotate-secret", "Make a new webhook secret and tell the peer; the answer shows it once", rest.Handle(a.rotateIntegrationSecret)),

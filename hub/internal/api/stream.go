@@ -174,7 +174,7 @@ func (c *tailCounter) end(tenantID uuid.UUID) {
 }
 
 // pollIntervals returns how often the database is polled early and later.
-func (t *tail) pollIntervals() (early, later time.Duration) {
+func (t *tail) pollIntervals() (first, then time.Duration) {
 	if t.info.key != nil {
 		return pollTenant, pollTenant
 	}
@@ -223,7 +223,7 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 	defer gather.Stop()
 	defer beat.Stop()
 	defer poll.Stop()
-	early := time.After(earlyFor)
+	earlyEnd := time.After(earlyFor)
 	changed := make(map[uuid.UUID]bool)
 	for {
 		var err error
@@ -244,7 +244,7 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 			err = t.poll(ctx)
 		case <-check.C:
 			err = t.checkAccess(ctx)
-		case <-early:
+		case <-earlyEnd:
 			poll.Reset(pollThen)
 		case <-beat.C:
 			fmt.Fprint(t.w, ": still here\n\n")

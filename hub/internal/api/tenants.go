@@ -14,7 +14,7 @@ import (
 type Tenant struct {
 	ID          uuid.UUID    `json:"id" format:"uuid" doc:"UUID that names it in paths"`
 	Product     string       `json:"product" doc:"Name of the product" example:"shop"`
-	Name        string       `json:"name" doc:"How people call the customer" example:"Example Ltd"`
+	Name        string       `json:"name" doc:"Display name of the customer" example:"Example Ltd"`
 	ExternalRef *string      `json:"external_ref" doc:"The product's own id of the account" example:"acc_4711"`
 	Limits      TenantLimits `json:"limits" doc:"What it may have and do"`
 	CreatedAt   time.Time    `json:"created_at" doc:"When it was made"`
@@ -37,7 +37,7 @@ type listTenantsInput struct {
 type createTenantInput struct {
 	Body struct {
 		Product     string `json:"product" minLength:"1" maxLength:"40" example:"shop" doc:"An external product; tenants of hosted ones are made by their own sign-up"`
-		Name        string `json:"name" minLength:"1" maxLength:"200" doc:"How people call it" example:"Example Ltd"`
+		Name        string `json:"name" minLength:"1" maxLength:"200" doc:"Display name" example:"Example Ltd"`
 		ExternalRef string `json:"external_ref,omitempty" maxLength:"200" example:"acc_4711" doc:"The product's own id of the account; unique in the product"`
 	} `nameHint:"TenantCreate"`
 }
@@ -96,7 +96,7 @@ func (a *API) updateTenant(ctx context.Context, in *updateTenantInput) (*struct{
 type DeletedTenant struct {
 	ID        uuid.UUID `json:"id" format:"uuid" doc:"Of the tenant"`
 	Product   string    `json:"product" doc:"Name of the product" example:"shop"`
-	Name      string    `json:"name" doc:"How people called the customer" example:"Example Ltd"`
+	Name      string    `json:"name" doc:"Display name that the customer had" example:"Example Ltd"`
 	Keys      int64     `json:"keys" minimum:"0" doc:"Keys that were valid until now"`
 	Endpoints int64     `json:"endpoints" minimum:"0" doc:"Endpoints that were deleted, of both environments"`
 }

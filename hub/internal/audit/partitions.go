@@ -2,13 +2,12 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub/internal/store"
+	"integrationhub/hub/module/dberr"
 )
 
 // monthsAhead is how many months after the present one have partitions.
@@ -20,8 +19,7 @@ const monthsAhead = 6
 // partitions needs none.
 func EnsurePartitions(ctx context.Context, db *pgxpool.Pool, now time.Time) error {
 	_, err := db.Exec(ctx, `select hub.ensure_audit_partitions($1::date, $2)`, now.UTC(), monthsAhead+1)
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "42883" { // there is no such function
+	if dberr.Code(err) == dberr.UndefinedFunction {
 		return nil
 	}
 	return store.Wrap("creating partitions of the audit log", err)

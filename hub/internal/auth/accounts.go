@@ -31,7 +31,7 @@ func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration, now
 func (a *Accounts) HashPassword(ctx context.Context, password string) (string, error) {
 	from := requester{name: httpx.ClientNetwork(module.ClientIP(ctx))}
 	if caller, ok := module.CallerFrom(ctx); ok {
-		from = requester{known: true, name: caller.UserID.String()}
+		from = requester{isKnown: true, name: caller.UserID.String()}
 	}
 	return a.service.hasher.hash(ctx, from, password)
 }
@@ -41,11 +41,11 @@ func (a *Accounts) HashPassword(ctx context.Context, password string) (string, e
 func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	hasher := a.service.hasher
 	login := loginAttempt{a.service.keyedHash("password:" + stored), httpx.ClientNetwork(module.ClientIP(ctx))}
-	known, err := a.service.isKnown(ctx, login)
+	isKnown, err := a.service.isKnown(ctx, login)
 	if err != nil {
 		return false, err
 	}
-	release, err := hasher.gate.acquire(ctx, login.requester(known))
+	release, err := hasher.gate.acquire(ctx, login.requester(isKnown))
 	if err != nil {
 		return false, err
 	}

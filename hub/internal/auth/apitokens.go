@@ -11,6 +11,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module"
 )
 
 const (
@@ -83,7 +84,7 @@ func (s *Service) verifyAPIToken(ctx context.Context, bearer string) (Operator, 
 	now, queries := s.config.Now(), dbgen.New(s.db)
 	token, err := queries.TokenByHash(ctx, hashToken(bearer), now)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Operator{}, invalidToken()
+		return Operator{}, module.InvalidTokenError()
 	}
 	if err != nil {
 		return Operator{}, store.Wrap("loading the token", err)

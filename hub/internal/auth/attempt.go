@@ -20,16 +20,16 @@ type loginAttempt struct {
 }
 
 // requester returns how the attempt takes its turn for a password hash.
-func (l loginAttempt) requester(known bool) requester {
-	if known {
-		return requester{known: true, name: string(l.account) + l.network}
+func (l loginAttempt) requester(isKnown bool) requester {
+	if isKnown {
+		return requester{isKnown: true, name: string(l.account) + l.network}
 	}
 	return requester{name: l.network}
 }
 
 // admitLogin reports whether the account has logged in from the address before. It returns a
 // [hub.ErrRateLimited] above the limits of failed logins.
-func (s *Service) admitLogin(ctx context.Context, login loginAttempt) (known bool, err error) {
+func (s *Service) admitLogin(ctx context.Context, login loginAttempt) (isKnown bool, err error) {
 	leave, err := s.enterCheck(ctx, login)
 	if err != nil {
 		return false, err
@@ -38,7 +38,7 @@ func (s *Service) admitLogin(ctx context.Context, login loginAttempt) (known boo
 	return s.checkLimits(ctx, login)
 }
 
-func (s *Service) checkLimits(ctx context.Context, login loginAttempt) (known bool, err error) {
+func (s *Service) checkLimits(ctx context.Context, login loginAttempt) (isKnown bool, err error) {
 	now := s.config.Now()
 	limits, err := dbgen.New(s.db).LoginLimits(ctx, dbgen.LoginLimitsParams{
 		AccountHash: login.account, Ip: login.network, Since: now.Add(-loginWindow), AccountLimit: maxLoginFailures, AddressLimit: maxAddressFailures,
@@ -54,8 +54,8 @@ func (s *Service) checkLimits(ctx context.Context, login loginAttempt) (known bo
 	return limits.Known, nil
 }
 
-func tooManyLogins(of string, wait time.Duration) error {
-	limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this %s; wait and try again.", of)
+func tooManyLogins(scope string, wait time.Duration) error {
+	limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this %s; wait and try again.", scope)
 	limited.RetryAfter = max(time.Second, wait)
 	return limited
 }
@@ -64,7 +64,7 @@ func tooManyLogins(of string, wait time.Duration) error {
 // share of the connections is for logins before their turn, so that nothing else waits behind
 // a flood of them.
 func (s *Service) enterCheck(ctx context.Context, login loginAttempt) (leave func(), err error) {
-	return s.checks.acquire(ctx, requester{known: true, name: login.network})
+	return s.checks.acquire(ctx, requester{isKnown: true, name: login.network})
 }
 
 // isKnown reports whether the account has logged in from the address before.
@@ -74,8 +74,8 @@ func (s *Service) isKnown(ctx context.Context, login loginAttempt) (bool, error)
 		return false, err
 	}
 	defer leave()
-	known, err := dbgen.New(s.db).IsKnownLogin(ctx, login.account, login.network)
-	return known, store.Wrap("looking for earlier logins", err)
+	isKnownLogin, err := dbgen.New(s.db).IsKnownLogin(ctx, login.account, login.network)
+	return isKnownLogin, store.Wrap("looking for earlier logins", err)
 }
 
 // saveKnown remembers that the account logged in from the address.

@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module"
 )
 
 // Failed logins before further ones are refused unchecked.
@@ -51,11 +52,11 @@ func (s *Service) Login(ctx context.Context, email, password, clientIP string) (
 // transaction that holds the operator's row.
 func (s *Service) login(ctx context.Context, email, password, clientIP string, issue func(context.Context, *dbgen.Queries, Operator) error) error {
 	login := loginAttempt{s.accountHash(email), httpx.ClientNetwork(clientIP)}
-	known, err := s.admitLogin(ctx, login)
+	isKnown, err := s.admitLogin(ctx, login)
 	if err != nil {
 		return err
 	}
-	release, err := s.hasher.gate.acquire(ctx, login.requester(known))
+	release, err := s.hasher.gate.acquire(ctx, login.requester(isKnown))
 	if err != nil {
 		return err
 	}
@@ -207,11 +208,11 @@ func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
 	}
 	id, family, ok := s.signer.verify(bearer, s.config.Now())
 	if !ok {
-		return Operator{}, invalidToken()
+		return Operator{}, module.InvalidTokenError()
 	}
 	row, err := dbgen.New(s.db).OperatorByRefreshToken(ctx, id, family)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Operator{}, invalidToken()
+		return Operator{}, module.InvalidTokenError()
 	}
 	if err != nil {
 		return Operator{}, store.Wrap("loading the operator", err)

@@ -75,7 +75,7 @@ type Service struct {
 }
 
 // byAdmin is the requester of the passwords that administrators set for operators.
-var byAdmin = requester{known: true, name: "administrators"}
+var byAdmin = requester{isKnown: true, name: "administrators"}
 
 // NewService returns a service.
 func NewService(db *pgxpool.Pool, config Config) *Service {

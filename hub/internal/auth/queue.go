@@ -20,11 +20,11 @@ const (
 
 // requester is what asks for a slot, such as that of a password hash.
 type requester struct {
-	// known requesters go first and wait for as long as their context allows: logged-in
-	// callers, and accounts at an address from which they logged in before. Strangers are
-	// refused when too many of them wait, or for too long.
-	known bool
-	name  string // takes turns with others: a stranger's address, or a known account
+	// Known requesters go first and wait as long as their context allows: logged-in callers,
+	// and accounts at an address from which they logged in before. Others, strangers, are
+	// refused if too many of them wait, or for too long.
+	isKnown bool
+	name    string // takes turns with others: a stranger's address, or a known account
 }
 
 // turnGate grants slots: to known requesters before strangers, and to the requesters of each
@@ -48,7 +48,7 @@ func (g *turnGate) acquire(ctx context.Context, from requester) (release func(),
 		return nil, err
 	}
 	var timeout <-chan time.Time
-	if !from.known {
+	if !from.isKnown {
 		timer := time.NewTimer(strangerWait)
 		defer timer.Stop()
 		timeout = timer.C
@@ -75,7 +75,7 @@ func (g *turnGate) enqueue(from requester) (*gateWaiter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	line := g.lineOf(from)
-	if !from.known && (line.length >= maxWaiting || len(line.byName[from.name]) >= maxWaitingAddress) {
+	if !from.isKnown && (line.length >= maxWaiting || len(line.byName[from.name]) >= maxWaitingAddress) {
 		return nil, tooManyWaiting()
 	}
 	waiter := &gateWaiter{requester: from, granted: make(chan struct{})}
@@ -85,7 +85,7 @@ func (g *turnGate) enqueue(from requester) (*gateWaiter, error) {
 }
 
 func (g *turnGate) lineOf(from requester) *turnQueue {
-	if from.known {
+	if from.isKnown {
 		return &g.waiting.known
 	}
 	return &g.waiting.strangers
@@ -94,7 +94,7 @@ func (g *turnGate) lineOf(from requester) *turnQueue {
 func (g *turnGate) release(from requester) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.free(from)
+	g.releaseLocked(from)
 }
 
 // leave removes a waiter that gave up, or frees the slot that it was granted meanwhile.
@@ -102,13 +102,14 @@ func (g *turnGate) leave(waiter *gateWaiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.lineOf(waiter.requester).remove(waiter) {
-		g.free(waiter.requester)
+		g.releaseLocked(waiter.requester)
 	}
 }
 
-func (g *turnGate) free(from requester) {
+// releaseLocked frees a slot; g.mu is held.
+func (g *turnGate) releaseLocked(from requester) {
 	g.running--
-	if !from.known {
+	if !from.isKnown {
 		g.strangers--
 	}
 	g.grant()

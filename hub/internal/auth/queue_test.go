@@ -77,8 +77,8 @@ func TestStrangersLeaveASlot(t *testing.T) {
 	require.Equal(t, "b c", receiveTurns(turns))
 }
 
-// Only some of an address may wait. Known requesters are not refused, and what gives up leaves
-// its place.
+// Only some of an address may wait. Known requesters are not refused, and a waiter whose
+// context ends leaves its place.
 func TestStrangersAreRefusedWhenTooManyWait(t *testing.T) {
 	t.Parallel()
 	gate := auth.NewGate(1, 1)

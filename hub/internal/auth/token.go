@@ -11,8 +11,6 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
-
-	"integrationhub/hub"
 )
 
 const (
@@ -116,9 +114,4 @@ func NewLocalToken() (token LocalToken, plain string) {
 // matches nothing.
 func (t LocalToken) matches(text string) bool {
 	return t.hash != nil && subtle.ConstantTimeCompare(t.hash, hashToken(text)) == 1
-}
-
-// invalidToken is the error for a bearer token that is not valid, whatever the reason.
-func invalidToken() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
 }

@@ -20,7 +20,7 @@ import (
 // waits for our answer meanwhile.
 const accountTimeout = 5 * time.Second
 
-// errConcurrentUpdate says that an integration changed after it was compared with.
+// errConcurrentUpdate is returned if an integration changed after it was compared.
 var errConcurrentUpdate = errors.New("the integration was changed concurrently")
 
 // accountOf returns the account that a peer's status names, "" if it names none.
@@ -109,7 +109,7 @@ func isFromPeer(ctx context.Context, queries *dbgen.Queries, caller keys.Princip
 	return key.IntegrationID != nil && *key.IntegrationID == i.ID || r.ID != "" && r.ID == i.PeerIntegrationID, nil
 }
 
-// claimIntegration lets a registrant have the locked integration and binds its key. It
+// claimIntegration assigns the locked integration to a registrant and binds its key. It
 // returns [errConcurrentUpdate] if the integration changed since the registrant was
 // identified.
 func (s *Service) claimIntegration(ctx context.Context, tx pgx.Tx, caller keys.Principal, r Registration, i *integration.Integration, known registrant) error {

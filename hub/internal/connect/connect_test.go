@@ -281,7 +281,7 @@ func TestConcurrentConnects(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Document 1's form: the key for the peer was issued before.
+// The form of docs/interfaces/scheduling.md: the key for the peer was issued before.
 func TestConnectWithALocalKey(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)

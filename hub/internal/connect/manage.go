@@ -75,6 +75,28 @@ func (s *Service) Disable(ctx context.Context, id uuid.UUID, filter integration.
 	return s.view(ctx, i)
 }
 
+// SetOrdered sets whether the peer gets the events of one ordering key one at a time, and
+// reports whether that changed. A revoked integration is a [hub.ErrConflict].
+func (s *Service) SetOrdered(ctx context.Context, id uuid.UUID, ordered bool) (view View, changed bool, err error) {
+	var i integration.Integration
+	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		integrations := integration.NewRepository(tx)
+		if i, err = integrations.Lock(ctx, id); err != nil {
+			return err
+		}
+		if changed, err = i.SetOrdered(ordered); err != nil || !changed {
+			return err
+		}
+		i, err = integrations.SaveOrdered(ctx, i)
+		return err
+	})
+	if err != nil {
+		return View{}, false, store.Wrap("changing the integration", err)
+	}
+	view, err = s.view(ctx, i)
+	return view, changed, err
+}
+
 // Enable puts an integration back into use. The peer is registered with again, and the
 // outcome is the integration's status, as after a connect.
 func (s *Service) Enable(ctx context.Context, id uuid.UUID, filter integration.Filter) (View, error) {

@@ -5,7 +5,6 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/integration"
-	"integrationhub/hub/internal/registry"
 )
 
 // UnnamedProduct is the product of a peer that registered without naming one: it knows
@@ -26,7 +25,7 @@ func (s *Service) LearnProduct(ctx context.Context, peer integration.Integration
 // isPeerProduct reports whether an unnamed peer can be the product. It cannot be the
 // tenant's own product or the hub, nor one whose connector does not register: the peer did.
 func (s *Service) isPeerProduct(localProduct, product string) bool {
-	if !productPattern.MatchString(product) || product == localProduct || product == UnnamedProduct || product == registry.ReservedName {
+	if !productPattern.MatchString(product) || product == localProduct || product == UnnamedProduct || product == hub.ProductHub {
 		return false
 	}
 	_, registers := s.Connectors(product).(hub.Registrar)

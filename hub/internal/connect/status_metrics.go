@@ -2,7 +2,6 @@ package connect
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"integrationhub/hub/internal/integration"
+	"integrationhub/hub/internal/scrape"
 )
 
 // statusCountAge is how long a count is served before it is renewed.
@@ -19,11 +19,7 @@ var statusDesc = prometheus.NewDesc("hub_integrations", "Integrations that were 
 
 // StatusCollector counts integrations by status for the metrics.
 type StatusCollector struct {
-	db        *pgxpool.Pool
-	now       func() time.Time
-	mu        sync.Mutex
-	countedAt time.Time
-	counts    []statusCount
+	counts *scrape.Value[[]statusCount]
 }
 
 type statusCount struct {
@@ -33,26 +29,18 @@ type statusCount struct {
 
 // NewStatusCollector returns a collector that counts in db.
 func NewStatusCollector(db *pgxpool.Pool, now func() time.Time) *StatusCollector {
-	return &StatusCollector{db: db, now: now}
+	return &StatusCollector{scrape.NewValue(statusCountAge, now, func(ctx context.Context) ([]statusCount, error) {
+		return countByStatus(ctx, db)
+	})}
 }
 
 // Describe implements prometheus.Collector.
 func (s *StatusCollector) Describe(ch chan<- *prometheus.Desc) { ch <- statusDesc }
 
-// Collect implements prometheus.Collector. While the database is away it returns the
-// last count. A product that has any integration has a value for every status: a missing
-// one would keep an alert silent, or ringing.
+// Collect implements prometheus.Collector. A product that has any integration has a value for
+// every status: a missing one would keep an alert silent, or ringing.
 func (s *StatusCollector) Collect(ch chan<- prometheus.Metric) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.now().Sub(s.countedAt) > statusCountAge {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		if counts, err := s.count(ctx); err == nil {
-			s.counts, s.countedAt = counts, s.now()
-		}
-	}
-	for _, c := range s.counts {
+	for _, c := range s.counts.Get() {
 		for status, n := range map[integration.Status]int64{
 			integration.StatusActive: c.Active, integration.StatusInactive: c.Inactive, integration.StatusError: c.Error,
 		} {
@@ -61,8 +49,8 @@ func (s *StatusCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (s *StatusCollector) count(ctx context.Context) ([]statusCount, error) {
-	rows, err := s.db.Query(ctx, `
+func countByStatus(ctx context.Context, db *pgxpool.Pool) ([]statusCount, error) {
+	rows, err := db.Query(ctx, `
 		select t.product, count(*) filter (where i.status = 'active'), count(*) filter (where i.status = 'inactive'), count(*) filter (where i.status = 'error')
 		from hub.integrations i join hub.tenants t on t.id = i.tenant_id where i.revoked_at is null group by t.product`)
 	if err != nil {

@@ -20,6 +20,7 @@ type View struct {
 	LocalProduct            string     // of the tenant
 	TenantName              string     //
 	Disabled                bool       // by an administrator
+	Ordered                 bool       // the peer gets the events of one ordering key one at a time
 	SecretLast4             string     // of the webhook secret; "" = none
 	PeerIntegrationID       string     // the peer's own id of the connection, or ""
 	PeerWebhookURL          string     // where the peer receives events, or ""
@@ -99,7 +100,7 @@ func (s *Service) viewOf(listed integration.Listed) View {
 			LastError: i.LastError, Features: i.Features, EnabledUses: i.Uses, APIURL: i.APIURL, WebhookURL: i.WebhookURL,
 			RemoteKeyLast4: i.RemoteKeyLast4, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 		},
-		LocalProduct: listed.LocalProduct, TenantName: listed.TenantName, Disabled: i.Disabled,
+		LocalProduct: listed.LocalProduct, TenantName: listed.TenantName, Disabled: i.Disabled, Ordered: i.Ordered,
 		PeerIntegrationID: i.PeerIntegrationID, PeerWebhookURL: i.PeerWebhookURL, PeerAccount: i.PeerAccount,
 		PreviousSecretExpiresAt: i.PreviousSecretExpiresAt, NextRegistrationAt: i.NextRegistrationAt, RegisteredAt: i.RegisteredAt,
 		PeerRegisteredAt: i.PeerRegisteredAt, RevokedAt: i.RevokedAt,

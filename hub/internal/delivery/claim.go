@@ -58,7 +58,7 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (LeasedDelivery, error) {
 		delivery := LeasedDelivery{LeasedAt: leasedAt}
 		var overdue time.Duration
-		err := row.Scan(&delivery.ID, &delivery.Target, &delivery.IsIntegration, &delivery.Priority, &delivery.PriorAttempts, &delivery.Spent, &delivery.RoundAt, &overdue, &delivery.OrderingKey)
+		err := row.Scan(&delivery.ID, &delivery.Target, &delivery.IsIntegration, &delivery.Priority, &delivery.PriorAttempts, &delivery.CountedAttempts, &delivery.RoundAt, &overdue, &delivery.OrderingKey)
 		delivery.ReadyAt = leasedAt.Add(-max(0, overdue))
 		return delivery, err
 	})

@@ -44,14 +44,13 @@ type Config struct {
 	EndpointConcurrency int                    // attempts in flight, one target
 }
 
-// Dispatcher keeps a bounded queue of leased deliveries and gives every target
+// Dispatcher keeps a bounded queue of leased deliveries and offers every target
 // its share of the workers: a dead or slow target delays nobody else.
 type Dispatcher struct {
 	Config
-	destinations sync.Map                           // URL → *client.Target
 	erasing      atomic.Pointer[map[uuid.UUID]bool] // tenants whose payloads are being erased now; nil: none
 	work         chan assignment                    // to idle workers; senders never wait
-	hasTakenBack atomic.Bool                        // takenBack is not empty
+	hasWithdrawn atomic.Bool                        // withdrawn is not empty
 	stopSignal   chan struct{}                      // closed when stopping begins: idle workers end
 
 	mu          sync.Mutex
@@ -64,7 +63,7 @@ type Dispatcher struct {
 	idleWorkers int                     // workers waiting for an assignment
 	claiming    int                     // claims from the database under way
 	expired     []LeasedDelivery        // not attempted because their leases were too old; the sweep releases them
-	takenBack   map[uuid.UUID]time.Time // deliveries parked while they waited here, with their leases
+	withdrawn   map[uuid.UUID]time.Time // deliveries settled while they waited here, with their leases
 	stopping    bool
 	stopCond    *sync.Cond // inFlight or claiming fell while stopping
 

@@ -7,7 +7,7 @@ import (
 	"integrationhub/hub"
 )
 
-// TypePing is the type of the event that tries an endpoint. Somebody waits for its outcome:
+// TypePing is the type of the event that tries an endpoint. A person waits for its outcome:
 // it has [hub.PriorityHigh].
 const TypePing = "hub.ping"
 

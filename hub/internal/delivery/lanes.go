@@ -18,6 +18,7 @@ const (
 	laneCapacity     = 2_048  // deliveries of one healthy target
 	breakerDivisor   = 8      // an open breaker leaves 1/8 of the target's concurrency
 	idleLaneInterval = time.Minute
+	breakerMemory    = time.Hour   // of the open breaker of a target without work: longer than the pause between two trials
 	wakeInterval     = time.Second // minimum interval between wake tasks for one target; see also maxWakesOfOthers
 )
 
@@ -34,6 +35,8 @@ type lane struct {
 	sinceBulk    int                                      // attempts that went before the bulk that waits
 	running      int                                      // attempts in flight
 	failures     int                                      // in a row
+	attemptedAt  time.Time                                // when the last attempt ended
+	destination  *destination                             // of the last attempt; nil: none yet
 	attemptTime  time.Duration                            // moving average of an attempt's duration; 0 = unknown
 	awaitsWorker bool                                     // is in tenantShare.ready
 	awaitsClaim  bool                                     // is in tenantShare.claims
@@ -133,5 +136,6 @@ func (l *lane) pop() LeasedDelivery { return l.queues[l.nextRank()].pop() }
 
 // isIdle reports whether the lane holds no state and may be deleted.
 func (l *lane) isIdle(now time.Time) bool {
-	return l.waiting() == 0 && l.reservedPlaces() == 0 && l.running == 0 && l.backlog == 0 && !l.awaitsWorker && !l.awaitsClaim && l.failures < BreakerAfter && !now.Before(l.nextAt)
+	return l.waiting() == 0 && l.reservedPlaces() == 0 && l.running == 0 && l.backlog == 0 && !l.awaitsWorker && !l.awaitsClaim &&
+		(l.failures < BreakerAfter || now.Sub(l.attemptedAt) >= breakerMemory) && !now.Before(l.nextAt)
 }

@@ -62,7 +62,7 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 		{ID: uuid.UUID{2}, Target: target, Event: &Event{}, LeasedAt: now.Add(-LeaseDuration + time.Second)},
 	}
 	d.enqueueClaimed(jobs)
-	require.Eventually(t, func() bool { queued, inFlight := d.Depth(); return queued+inFlight == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { queued, inFlight := d.Depth(); return queued+inFlight == 0 }, time.Minute, time.Millisecond)
 	left, quiet := d.Stop(t.Context())
 	require.True(t, quiet)
 	require.Equal(t, []uuid.UUID{{1}}, []uuid.UUID{left[0].ID})
@@ -117,4 +117,53 @@ func TestLanePutsBackInOrder(t *testing.T) {
 	empty := &lane{}
 	empty.unpop(jobs[1])
 	require.Equal(t, jobs[1].ID, empty.pop().ID)
+}
+
+// What was not sent says nothing about the receiver: the breaker stays as it is.
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	l := lane{}
+	for range BreakerAfter {
+		l.update(laneUpdate{})
+	}
+	for _, unsent := range []laneUpdate{{notSent: true}, {skipped: true}, {pacedFor: time.Second}} {
+		l.update(unsent)
+		require.Equal(t, BreakerAfter, l.failures, unsent)
+	}
+	l.update(laneUpdate{healthy: true})
+	require.Zero(t, l.failures)
+}
+
+// A receiver's URL is parsed once while its lane is in use. Lanes without work are dropped with
+// it: those of receivers that failed to the end, such as ones that were removed, after an hour.
+func TestLanesOfReceiversThatAreGone(t *testing.T) {
+	t.Parallel()
+	s, w := newSimulation(t, 4, 4), &worker{}
+	attempt := func(target uuid.UUID, url string, isHealthy bool) *destination {
+		s.running = nil
+		s.add(target)
+		assigned := s.running[0].assignment
+		w.request.url, w.destination = url, assigned.destination
+		_, err := w.destinationOf(&directory.Target{ID: target})
+		require.NoError(t, err)
+		s.finish(assigned, laneUpdate{healthy: isHealthy, duration: time.Millisecond, destination: w.destination})
+		return w.destination
+	}
+	tenant := uuid.New()
+	targets := s.targets(tenant, 20, time.Millisecond)
+	for i, target := range targets {
+		url := "https://example.com/" + target.String()
+		first := attempt(target, url, i%2 == 0)
+		for range BreakerAfter {
+			require.Same(t, first, attempt(target, url, i%2 == 0))
+		}
+		require.NotSame(t, first, attempt(target, url+"/moved", i%2 == 0))
+	}
+	require.Len(t, s.lanes, len(targets))
+	s.dropIdleLanes()
+	require.Len(t, s.lanes, len(targets)/2, "those with an open breaker stay")
+	s.now = s.now.Add(breakerMemory)
+	s.dropIdleLanes()
+	require.Empty(t, s.lanes)
+	require.Empty(t, s.tenants)
 }

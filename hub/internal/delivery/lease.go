@@ -17,7 +17,7 @@ import (
 // LeaseDuration is how long a delivery belongs to the process that claimed it, by the
 // database's clock. It must equal the 30 seconds in claim.go and in the default of
 // hub.leases.due_at. An attempt that did not start within startWithin is not made, so
-// that attempts (10 s at most) end before another process may claim the row.
+// that attempts (HUB_DELIVERY_TIMEOUT, 14 s at most) end before another process may claim the row.
 const (
 	LeaseDuration = 30 * time.Second
 	startWithin   = 15 * time.Second
@@ -35,19 +35,19 @@ type CommitLease struct {
 
 // LeasedDelivery is a delivery whose lease this process holds.
 type LeasedDelivery struct {
-	ID            uuid.UUID
-	Target        uuid.UUID
-	IsIntegration bool // Target is an integration, else an endpoint
-	Priority      hub.Priority
-	Event         *Event
-	PriorAttempts int          // attempts made so far
-	Spent         int          // of these, the ones that count against this round's four
-	RoundAt       time.Time    // when this round of attempts began; database clock, local clock before the first attempt
-	ReadyAt       time.Time    // when the attempt became due; local clock
-	LeasedAt      time.Time    // when the lease was requested; local clock
-	CommitLease   *CommitLease // covers a delivery without a row; nil: it has one
-	OrderingKey   string       // by which it is the head of an order of its target; "": none
-	paced         bool         // has this process's turn at a paced target
+	ID              uuid.UUID
+	Target          uuid.UUID
+	IsIntegration   bool // Target is an integration, else an endpoint
+	Priority        hub.Priority
+	Event           *Event
+	PriorAttempts   int          // attempts made so far
+	CountedAttempts int          // of these, the ones that count against this round's four
+	RoundAt         time.Time    // when this round of attempts began; database clock, local clock before the first attempt
+	ReadyAt         time.Time    // when the attempt became due; local clock
+	LeasedAt        time.Time    // when the lease was requested; local clock
+	CommitLease     *CommitLease // covers a delivery without a row; nil: it has one
+	OrderingKey     string       // by which it is the head of an order of its target; "": none
+	paced           bool         // has this process's turn at a paced target
 }
 
 // makeDue makes deliveries due again at once: they were leased but not attempted.

@@ -10,7 +10,7 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// isMissing reports whether the log has no row of an event: somebody deleted it. There is
+// isMissing reports whether the log has no row of an event: a person deleted it. There is
 // nothing to send then, and an empty body would be taken for an event.
 func (e *Event) isMissing() bool { return e.Body == nil }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// LastAttemptSpent is what a delivery has spent that gets a single attempt.
-const LastAttemptSpent = len(retryDelays)
+// LastAttemptCount is the CountedAttempts of a delivery that gets a single attempt.
+const LastAttemptCount = len(retryDelays)
 
 // retryDelays are the pauses before the second, third and fourth attempt
 // (docs/interfaces/clinic.md, "Retries").
@@ -33,7 +33,7 @@ const (
 	ReasonIntegrationInactive = "integration_inactive" // not by a person; drained when it is active again
 	ReasonEventNotSent        = "event_not_sent"       // the connector has no such event
 	ReasonExpired             = "expired"              // parked for 15 days
-	ReasonReplayCancelled     = "replay_cancelled"     // its replay was cancelled before an attempt; not drained
+	ReasonReplayCancelled     = "replay_cancelled"     // its replay was cancelled before an attempt; not drained, unless others of its ordering key wait for it
 	ReasonPayloadMissing      = "payload_missing"      // the log has no event for it
 	ReasonOtherAccount        = "other_account"        // the integration is connected to another account by now
 	ReasonDiscarded           = "discarded"            // by an administrator, so that others pass
@@ -51,10 +51,10 @@ type Response struct {
 type Decision struct {
 	Status          Status
 	Wait            time.Duration // pending: time until the next attempt
-	Spent           int           // attempts of this round that count
+	CountedAttempts int           // attempts of this round that count
 	Reason          string        // parked, failed
 	DisableEndpoint bool          // the endpoint is to be disabled
-	Healthy         bool          // the endpoint responds: closes its breaker
+	Healthy         bool          // the receiver answered as agreed, or asked to wait: closes its breaker
 }
 
 // Decide returns the decision about a delivery after an attempt. roundAt is when this round
@@ -62,21 +62,21 @@ type Decision struct {
 func Decide(o Response, spent int, roundAt, now time.Time) Decision {
 	switch {
 	case o.Complete && o.Status >= 200 && o.Status <= 299:
-		return Decision{Status: Delivered, Spent: spent + 1, Healthy: true}
+		return Decision{Status: Delivered, CountedAttempts: spent + 1, Healthy: true}
 	case o.Complete && o.Status == http.StatusGone:
-		return Decision{Status: Parked, Spent: spent + 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}
+		return Decision{Status: Parked, CountedAttempts: spent + 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}
 	case o.Complete && (o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable):
 		if wait, ok := parseRetryAfter(o.RetryAfter, now); ok {
 			if now.Add(wait).Sub(roundAt) > maxDeferral {
-				return Decision{Status: Parked, Spent: spent, Reason: ReasonDeferredTooLong, Healthy: true}
+				return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonDeferredTooLong, Healthy: true}
 			}
-			return Decision{Status: Pending, Wait: wait, Spent: spent, Healthy: true}
+			return Decision{Status: Pending, Wait: wait, CountedAttempts: spent, Healthy: true}
 		}
 	}
 	if spent < len(retryDelays) {
-		return Decision{Status: Pending, Wait: retryDelays[spent], Spent: spent + 1}
+		return Decision{Status: Pending, Wait: retryDelays[spent], CountedAttempts: spent + 1}
 	}
-	return Decision{Status: Parked, Spent: spent + 1, Reason: ReasonRetriesExhausted}
+	return Decision{Status: Parked, CountedAttempts: spent + 1, Reason: ReasonRetriesExhausted}
 }
 
 // parseRetryAfter reads seconds or an HTTP date, at least 1 s and at most 1 h.
@@ -104,21 +104,21 @@ func isDigits(s string) bool {
 
 // decideUnsent returns the decision about a delivery whose target accepts none.
 func decideUnsent(target *directory.Target, delivery LeasedDelivery) (Decision, bool) {
-	spent := delivery.Spent
+	spent := delivery.CountedAttempts
 	switch {
 	case target == nil:
-		return Decision{Status: Failed, Spent: spent, Reason: ReasonEndpointDeleted}, true
+		return Decision{Status: Failed, CountedAttempts: spent, Reason: ReasonEndpointDeleted}, true
 	case target.Peer != nil && target.Peer.PredatesAccount(logid.Time(delivery.Event.Seq)):
-		return Decision{Status: Failed, Spent: spent, Reason: ReasonOtherAccount}, true
+		return Decision{Status: Failed, CountedAttempts: spent, Reason: ReasonOtherAccount}, true
 	case target.Enabled:
 		return Decision{}, false
 	case target.IsGone:
-		return Decision{Status: Parked, Spent: spent, Reason: ReasonGone}, true
+		return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonGone}, true
 	case target.Peer == nil || target.Peer.Disabled:
-		return Decision{Status: Parked, Spent: spent, Reason: ReasonDisabled}, true
+		return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonDisabled}, true
 	case target.Peer.Status == integration.StatusInactive:
-		return Decision{Status: Parked, Spent: spent, Reason: ReasonIntegrationInactive}, true
+		return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonIntegrationInactive}, true
 	default:
-		return Decision{Status: Parked, Spent: spent, Reason: ReasonPeerUnavailable}, true
+		return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonPeerUnavailable}, true
 	}
 }

@@ -20,22 +20,22 @@ func TestDecideRetriesAfter1And5And25SecondsThenParks(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Response{{}, {Status: 200}, answer(500, ""), answer(302, ""), answer(404, ""), answer(429, ""), answer(503, "soon")} {
 		for spent, wait := range []time.Duration{time.Second, 5 * time.Second, 25 * time.Second} {
-			require.Equal(t, Decision{Status: Pending, Wait: wait, Spent: spent + 1}, Decide(o, spent, judged, judged), o)
+			require.Equal(t, Decision{Status: Pending, Wait: wait, CountedAttempts: spent + 1}, Decide(o, spent, judged, judged), o)
 		}
-		require.Equal(t, Decision{Status: Parked, Spent: 4, Reason: ReasonRetriesExhausted}, Decide(o, 3, judged, judged), o)
+		require.Equal(t, Decision{Status: Parked, CountedAttempts: 4, Reason: ReasonRetriesExhausted}, Decide(o, 3, judged, judged), o)
 	}
 }
 
 func TestDecideSuccess(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 201, 204, 299} {
-		require.Equal(t, Decision{Status: Delivered, Spent: 3, Healthy: true}, Decide(answer(status, ""), 2, judged, judged))
+		require.Equal(t, Decision{Status: Delivered, CountedAttempts: 3, Healthy: true}, Decide(answer(status, ""), 2, judged, judged))
 	}
 }
 
 func TestDecideGoneDisables(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, Decision{Status: Parked, Spent: 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}, Decide(answer(410, ""), 0, judged, judged))
+	require.Equal(t, Decision{Status: Parked, CountedAttempts: 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}, Decide(answer(410, ""), 0, judged, judged))
 }
 
 func TestDecideRetryAfterUsesUpNoAttempt(t *testing.T) {
@@ -51,12 +51,12 @@ func TestDecideRetryAfterUsesUpNoAttempt(t *testing.T) {
 		judged.Add(-time.Hour).Format(http.TimeFormat):       time.Second,
 	} {
 		for _, status := range []int{429, 503} {
-			require.Equal(t, Decision{Status: Pending, Wait: wait, Spent: 3, Healthy: true}, Decide(answer(status, retryAfter), 3, judged, judged), retryAfter)
+			require.Equal(t, Decision{Status: Pending, Wait: wait, CountedAttempts: 3, Healthy: true}, Decide(answer(status, retryAfter), 3, judged, judged), retryAfter)
 		}
 	}
 	require.Equal(t, Pending, Decide(answer(429, "60"), 0, judged.Add(-24*time.Hour+time.Minute), judged).Status)
 	require.Equal(t, Decision{Status: Parked, Reason: ReasonDeferredTooLong, Healthy: true}, Decide(answer(429, "61"), 0, judged.Add(-24*time.Hour+time.Minute), judged))
-	require.Equal(t, Decision{Status: Pending, Wait: time.Second, Spent: 1}, Decide(answer(500, "60"), 0, judged, judged))
+	require.Equal(t, Decision{Status: Pending, Wait: time.Second, CountedAttempts: 1}, Decide(answer(500, "60"), 0, judged, judged))
 }
 
 // A peer that asks for an hour each time is asked 25 times in its 24 hours; nothing
@@ -68,15 +68,15 @@ func TestDecidePutsOffForADayByTheClock(t *testing.T) {
 		status := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}[asked%2]
 		verdict := Decide(answer(status, "7200"), spent, judged, clock.Now())
 		asked++
-		require.Equal(t, spent, verdict.Spent)
+		require.Equal(t, spent, verdict.CountedAttempts)
 		if verdict.Status == Parked {
 			require.Equal(t, ReasonDeferredTooLong, verdict.Reason)
 			break
 		}
-		require.Equal(t, Decision{Status: Pending, Wait: time.Hour, Spent: spent, Healthy: true}, verdict, "at most an hour is honoured")
+		require.Equal(t, Decision{Status: Pending, Wait: time.Hour, CountedAttempts: spent, Healthy: true}, verdict, "at most an hour is honoured")
 		clock.Advance(verdict.Wait)
 		if asked == 12 {
-			spent = Decide(answer(500, ""), spent, judged, clock.Now()).Spent
+			spent = Decide(answer(500, ""), spent, judged, clock.Now()).CountedAttempts
 		}
 	}
 	require.Equal(t, 25, asked)

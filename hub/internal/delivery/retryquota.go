@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	maxRetriesPerSecond = 512               // of one tenant, due in one second, from one process
+	maxRetriesPerSecond = 512               // of one tenant, due in one second, from one process, by way of Redis
+	maxShortPerSecond   = 2048              // the same, of those that the process waits for itself
 	maxScheduledRetries = scheduleQueue / 4 // of one tenant, waiting to be enqueued in Redis
 )
 
@@ -23,26 +24,41 @@ type retryQuota struct {
 }
 
 type retrySecond struct {
-	tenant uuid.UUID
-	second int64
+	tenant  uuid.UUID
+	second  int64
+	isShort bool // this process waits for it
 }
 
 func newRetryQuota() retryQuota {
 	return retryQuota{due: make(map[retrySecond]int), scheduled: make(map[uuid.UUID]int)}
 }
 
-// take counts a retry of a tenant. It returns false if the tenant has too many already.
-// Each counted retry needs a call of enqueued.
+// take counts a retry of a tenant that is to be enqueued in Redis. It returns false if the
+// tenant has too many already. Each counted retry needs a call of enqueued.
 func (q *retryQuota) take(tenant uuid.UUID, dueAt, now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.scheduled[tenant] >= maxScheduledRetries || !q.countDue(retrySecond{tenant, dueAt.Unix(), false}, maxRetriesPerSecond, now) {
+		return false
+	}
+	q.scheduled[tenant]++
+	return true
+}
+
+// takeShort counts a retry of a tenant that this process waits for itself. It returns false if too
+// many of the tenant are due at the same time already.
+func (q *retryQuota) takeShort(tenant uuid.UUID, dueAt, now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.countDue(retrySecond{tenant, dueAt.Unix(), true}, maxShortPerSecond, now)
+}
+
+func (q *retryQuota) countDue(key retrySecond, limit int, now time.Time) bool {
 	q.prune(now.Unix())
-	key := retrySecond{tenant, dueAt.Unix()}
-	if q.due[key] >= maxRetriesPerSecond || q.scheduled[tenant] >= maxScheduledRetries {
+	if q.due[key] >= limit {
 		return false
 	}
 	q.due[key]++
-	q.scheduled[tenant]++
 	return true
 }
 

@@ -24,8 +24,8 @@ const (
 	maxRetriesPerClaim = 256
 )
 
-// RetryScheduler schedules each retry as an asynq task. If Redis loses one, the sweep
-// sends it late.
+// RetryScheduler waits out short delays of retries in this process, and schedules each other
+// retry as an asynq task, which any process gets. If one is lost, the sweep sends it late.
 type RetryScheduler struct {
 	dispatcher  *Dispatcher
 	client      *asynq.Client
@@ -34,6 +34,7 @@ type RetryScheduler struct {
 	log         *slog.Logger
 	schedule    chan scheduledRetry
 	quota       retryQuota
+	shortDelays shortDelays
 	due         chan retryKey
 	lastWarning atomic.Int64 // unix seconds of the last warning about Redis
 }
@@ -55,13 +56,14 @@ type scheduledRetry struct {
 // may use the same Redis: their tasks would be claimed here in vain. The caller closes rdb.
 func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatcher *Dispatcher, log *slog.Logger) *RetryScheduler {
 	r := &RetryScheduler{
-		queue:      retryQueue + ":" + installation,
-		dispatcher: dispatcher,
-		client:     asynq.NewClientFromRedisClient(rdb),
-		log:        log,
-		schedule:   make(chan scheduledRetry, scheduleQueue),
-		quota:      newRetryQuota(),
-		due:        make(chan retryKey, maxRetriesPerClaim*4),
+		queue:       retryQueue + ":" + installation,
+		dispatcher:  dispatcher,
+		client:      asynq.NewClientFromRedisClient(rdb),
+		log:         log,
+		schedule:    make(chan scheduledRetry, scheduleQueue),
+		quota:       newRetryQuota(),
+		shortDelays: newShortDelays(),
+		due:         make(chan retryKey, maxRetriesPerClaim*4),
 	}
 	r.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
 		Concurrency: 8,
@@ -86,17 +88,33 @@ func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 		if a.Decision.Status != Pending {
 			continue
 		}
+		key := retryKey{a.ID, int32(a.PriorAttempts + 1), a.Target, a.Event.TenantID}
+		if r.scheduleShort(key, a.Decision.Wait, now) {
+			continue
+		}
 		// asynq keeps whole seconds: round up, so that a retry is never early.
 		dueAt := now.Add(a.Decision.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
 		if !r.quota.take(a.Event.TenantID, dueAt, now) {
 			continue
 		}
 		select {
-		case r.schedule <- scheduledRetry{retryKey{a.ID, int32(a.PriorAttempts + 1), a.Target, a.Event.TenantID}, dueAt}:
+		case r.schedule <- scheduledRetry{key, dueAt}:
 		default:
 			r.quota.enqueued(a.Event.TenantID)
 		}
 	}
+}
+
+// scheduleShort queues a retry whose delay is waited out here; false for other delays. What
+// does not fit is left to the sweep.
+func (r *RetryScheduler) scheduleShort(key retryKey, delay time.Duration, now time.Time) bool {
+	if _, isShort := r.shortDelays[delay]; !isShort {
+		return false
+	}
+	if r.quota.takeShort(key.tenant, now.Add(delay), now) {
+		r.shortDelays.add(key, delay, now)
+	}
+	return true
 }
 
 // Run enqueues and claims retries until ctx ends.
@@ -104,6 +122,7 @@ func (r *RetryScheduler) Run(ctx context.Context) error {
 	for range enqueueWorkers {
 		go r.runEnqueuer(ctx)
 	}
+	r.shortDelays.run(ctx, r.due)
 	go r.claimDue(ctx)
 	mux := asynq.NewServeMux()
 	mux.HandleFunc(retryTask, func(ctx context.Context, task *asynq.Task) error {

@@ -6,11 +6,12 @@ import (
 
 // assignment is a worker's next attempt.
 type assignment struct {
-	lane     *lane
-	delivery LeasedDelivery
+	lane        *lane
+	delivery    LeasedDelivery
+	destination *destination // of the lane's last attempt
 }
 
-// queueLane gives a lane that may start an attempt its place among its tenant's lanes, and
+// queueLane puts a lane that may start an attempt in its place among its tenant's lanes, and
 // the tenant its place among the tenants. The caller holds mu.
 func (d *Dispatcher) queueLane(l *lane) {
 	if l.awaitsWorker || !d.isRunnable(l) {
@@ -34,7 +35,7 @@ func (d *Dispatcher) next() (next assignment, ok bool) {
 		t.inTurn = false
 		l := d.nextLane(t)
 		if l != nil {
-			next, ok = assignment{l, d.popAndStart(l)}, true
+			next, ok = assignment{l, d.popAndStart(l), l.destination}, true
 			d.queueLane(l)
 		}
 		if t.ready.len() > 0 && !t.inTurn {
@@ -136,7 +137,7 @@ func (d *Dispatcher) popAndStart(l *lane) LeasedDelivery {
 func (d *Dispatcher) run(assigned assignment) {
 	w := &worker{}
 	for {
-		result := d.attempt(w, assigned.lane, assigned.delivery)
+		result := d.attempt(w, assigned)
 		var ok, shouldWait bool
 		assigned, ok, shouldWait = d.finishAndTakeNext(assigned, result)
 		switch {
@@ -181,8 +182,9 @@ func (d *Dispatcher) finish(finished assignment, result laneUpdate) {
 	l.tenant.running--
 	d.inFlight--
 	l.update(result)
+	l.attemptedAt = d.Now()
 	l.tenant.attemptTime = averageTime(l.tenant.attemptTime, result.duration)
-	l.tenant.progressAt = d.Now()
+	l.tenant.progressAt = l.attemptedAt
 	if result.leaseTooOld {
 		d.expired = append(d.expired, finished.delivery)
 	}
@@ -217,7 +219,7 @@ func (l *lane) update(r laneUpdate) {
 	switch {
 	case r.skipped:
 		l.backlog = allPriorities // claimed again once released, or when its lease ends
-	case r.pacedFor > 0:
+	case r.pacedFor > 0, r.notSent:
 	case r.healthy:
 		l.failures = 0
 	default:
@@ -225,6 +227,9 @@ func (l *lane) update(r laneUpdate) {
 	}
 	if r.hasInterval {
 		l.interval = r.interval
+	}
+	if r.destination != nil {
+		l.destination = r.destination
 	}
 	l.attemptTime = averageTime(l.attemptTime, r.duration)
 }

@@ -32,50 +32,62 @@ type AttemptResult struct {
 
 // worker holds the buffers of an attempt, reused by the next.
 type worker struct {
-	response client.Response
-	request  request
+	response    client.Response
+	request     request
+	destination *destination // of the last attempt at the same lane
+}
+
+// destination is the parsed URL of a receiver. Its lane keeps that of its last attempt: as
+// many are kept as there are lanes.
+type destination struct {
+	url    string
+	parsed *client.Destination
 }
 
 // laneUpdate is what the target's lane learns from an attempt.
 type laneUpdate struct {
-	healthy     bool
+	healthy     bool          // the receiver answered as agreed, or asked to wait: closes the breaker
+	notSent     bool          // no request was made: the breaker stays as it is
 	skipped     bool          // not attempted: the lease was too old, or the configuration unreadable
 	leaseTooOld bool          // skipped because of the lease
 	pacedFor    time.Duration // not attempted: another process had the turn; time until the next
 	hasInterval bool          // interval is set
 	interval    time.Duration
 	duration    time.Duration // 0: not attempted
+	destination *destination  // nil: not attempted
 }
 
 // attempt sends one delivery and records the result.
-func (d *Dispatcher) attempt(w *worker, l *lane, delivery LeasedDelivery) laneUpdate {
+func (d *Dispatcher) attempt(w *worker, assigned assignment) laneUpdate {
+	l, delivery := assigned.lane, assigned.delivery
+	w.destination = assigned.destination
 	ctx := context.Background()
 	started := d.Now()
 	if started.Sub(delivery.LeasedAt) > startWithin {
 		return laneUpdate{skipped: true, leaseTooOld: true}
 	}
-	if d.isTakenBack(delivery) {
-		return laneUpdate{healthy: true}
+	if d.isWithdrawn(delivery) {
+		return laneUpdate{notSent: true}
 	}
 	if delivery.Event.isMissing() {
-		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, Spent: delivery.Spent, Reason: ReasonPayloadMissing}})
-		return laneUpdate{healthy: true}
+		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, CountedAttempts: delivery.CountedAttempts, Reason: ReasonPayloadMissing}})
+		return laneUpdate{notSent: true}
 	}
 	erased, err := d.erased(ctx, delivery.Event)
 	if err != nil {
 		return laneUpdate{skipped: true}
 	}
 	if erased {
-		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, Spent: delivery.Spent, Reason: ReasonErased}})
-		return laneUpdate{healthy: true}
+		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, CountedAttempts: delivery.CountedAttempts, Reason: ReasonErased}})
+		return laneUpdate{notSent: true}
 	}
 	target, err := d.Directory.Target(ctx, delivery.Target, delivery.IsIntegration)
 	if err != nil {
 		return laneUpdate{skipped: true}
 	}
-	if verdict, decided := decideUnsent(target, delivery); decided {
-		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: verdict})
-		return laneUpdate{healthy: true, hasInterval: true}
+	if decision, decided := decideUnsent(target, delivery); decided {
+		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: decision})
+		return laneUpdate{healthy: true, hasInterval: true} // the breaker begins anew when the receiver is in use again
 	}
 	outcome := laneUpdate{hasInterval: true, interval: paceInterval(target)}
 	if outcome.interval > 0 {
@@ -93,7 +105,8 @@ func (d *Dispatcher) attempt(w *worker, l *lane, delivery LeasedDelivery) laneUp
 	a := d.send(ctx, w, delivery, target, started)
 	failpoint.Here("after_response")
 	d.Attempts.Record(a)
-	outcome.healthy, outcome.duration = a.Decision.Healthy, a.Phases.Total
+	outcome.healthy, outcome.notSent, outcome.duration = a.Decision.Healthy, !a.Sent, a.Phases.Total
+	outcome.destination = w.destination
 	return outcome
 }
 
@@ -122,12 +135,12 @@ func (d *Dispatcher) send(ctx context.Context, w *worker, delivery LeasedDeliver
 		w.buildForEndpoint(delivery, to, started)
 	} else if err = w.buildForPeer(delivery, to.Peer, started); err != nil {
 		a.Sent, a.Error = false, err.Error()
-		a.Decision = Decision{Status: Failed, Spent: delivery.Spent, Reason: ReasonEventNotSent, Healthy: true}
+		a.Decision = Decision{Status: Failed, CountedAttempts: delivery.CountedAttempts, Reason: ReasonEventNotSent}
 		return a
 	}
 	a.Signature = w.request.signature
 	response := Response{}
-	destination, err := d.destination(w.request.url, to)
+	destination, err := w.destinationOf(to)
 	if err == nil {
 		failpoint.Here("during_post")
 		err = d.Client.Post(ctx, destination, w.request.header, w.request.body, &w.response)
@@ -139,7 +152,7 @@ func (d *Dispatcher) send(ctx context.Context, w *worker, delivery LeasedDeliver
 	if err != nil {
 		a.Error = err.Error()
 	}
-	a.Decision = Decide(response, delivery.Spent, delivery.RoundAt, d.Now())
+	a.Decision = Decide(response, delivery.CountedAttempts, delivery.RoundAt, d.Now())
 	return a
 }
 
@@ -215,23 +228,20 @@ func copyBytes(b []byte) []byte {
 	return append(make([]byte, 0, len(b)), b...)
 }
 
-// destination returns the parsed URL of a receiver, cached by URL. One with a client
+// destinationOf returns the parsed URL of the request to a target. One with a client
 // certificate is parsed for each attempt: the certificate may be rotated.
-func (d *Dispatcher) destination(url string, to *directory.Target) (*client.Destination, error) {
-	if to.Certificate != nil {
-		destination, err := client.NewDestination(url)
-		if err != nil {
-			return nil, err
-		}
-		return destination.WithCertificate(to.Certificate, to.ID.String()), nil
+func (w *worker) destinationOf(to *directory.Target) (*client.Destination, error) {
+	url := w.request.url
+	if known := w.destination; known != nil && known.url == url && to.Certificate == nil {
+		return known.parsed, nil
 	}
-	if parsed, ok := d.destinations.Load(url); ok {
-		return parsed.(*client.Destination), nil
-	}
-	destination, err := client.NewDestination(url)
+	parsed, err := client.NewDestination(url)
 	if err != nil {
 		return nil, err
 	}
-	d.destinations.Store(url, destination)
-	return destination, nil
+	if to.Certificate != nil {
+		return parsed.WithCertificate(to.Certificate, to.ID.String()), nil
+	}
+	w.destination = &destination{url, parsed}
+	return parsed, nil
 }

@@ -181,6 +181,15 @@ func TestRetryQuota(t *testing.T) {
 	require.True(t, q.take(tenant, now.Add(4000*time.Second), now.Add(3999*time.Second)))
 	require.Len(t, q.due, 1, "seconds that have passed are forgotten")
 	require.Len(t, q.scheduled, 2)
+	short := 0
+	for range 14_000 {
+		if q.takeShort(tenant, now.Add(5*time.Second), now) {
+			short++
+		}
+	}
+	require.Equal(t, maxShortPerSecond, short)
+	require.True(t, q.takeShort(other, now.Add(5*time.Second), now))
+	require.Len(t, q.scheduled, 2, "they do not wait for Redis")
 }
 
 func TestRetryTaskNamesTargetAndTenant(t *testing.T) {

@@ -60,7 +60,7 @@ func newCache() *cache {
 	return c
 }
 
-// empty drops everything. The caller holds mu, or nobody else has the cache.
+// empty drops everything. The caller holds mu, or has the only reference to the cache.
 func (c *cache) empty() {
 	c.drops++
 	c.tenants, c.keys, c.targets = make(map[uuid.UUID]*cachedTenant), make(map[[sha256.Size]byte]*Key), make(map[uuid.UUID]*Target)
@@ -180,38 +180,38 @@ func (c *cache) putSubscribers(loaded map[tenantScope]*loadedScope) {
 	}
 }
 
-// findKey returns a key; known reports whether the cache knows if it exists, and it is nil
-// if it does not.
-func (c *cache) findKey(hash [sha256.Size]byte) (key *Key, known bool) {
+// findKey returns a key; isCached reports whether the cache knows if it exists. A key that does
+// not exist is nil.
+func (c *cache) findKey(hash [sha256.Size]byte) (key *Key, isCached bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if key = c.keys[hash]; key != nil {
 		return key, true
 	}
-	_, known = c.unknownKeys[hash]
-	return nil, known
+	_, isCached = c.unknownKeys[hash]
+	return nil, isCached
 }
 
 // findTarget is findKey for targets.
-func (c *cache) findTarget(wanted targetKey) (target *Target, known bool) {
+func (c *cache) findTarget(key targetKey) (target *Target, isCached bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if target = c.targets[wanted.id]; target != nil && (target.Peer != nil) == wanted.isPeer {
+	if target = c.targets[key.id]; target != nil && (target.Peer != nil) == key.isPeer {
 		return target, true
 	}
-	_, known = c.unknownTargets[wanted]
-	return nil, known
+	_, isCached = c.unknownTargets[key]
+	return nil, isCached
 }
 
-func (c *cache) findSubscribers(scope tenantScope) (targets []*Target, known bool) {
+func (c *cache) findSubscribers(scope tenantScope) (targets []*Target, isCached bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	tenant := c.tenants[scope.tenant]
 	if tenant == nil {
 		return nil, false
 	}
-	targets, known = tenant.subscribers[scope.environment]
-	return targets, known
+	targets, isCached = tenant.subscribers[scope.environment]
+	return targets, isCached
 }
 
 // putUnknown notes that something does not exist. The caller holds mu.

@@ -140,8 +140,8 @@ func (d *Directory) Revalidate(ctx context.Context, key *Key) (*Key, error) {
 }
 
 func (d *Directory) findKey(ctx context.Context, hash [sha256.Size]byte) (*Key, error) {
-	key, known := d.cache.findKey(hash)
-	if !known {
+	key, isCached := d.cache.findKey(hash)
+	if !isCached {
 		loaded, err := d.loadKeys(ctx, [][sha256.Size]byte{hash})
 		if err != nil {
 			return nil, err
@@ -165,11 +165,11 @@ func (d *Directory) checkUsable(key *Key) (*Key, error) {
 
 // loadKeys loads keys into the cache and returns those that exist and are valid now.
 func (d *Directory) loadKeys(ctx context.Context, hashes [][sha256.Size]byte) (map[[sha256.Size]byte]*Key, error) {
-	drops, wanted := d.cache.beginLoad(), make([][]byte, len(hashes))
+	drops, keyHashes := d.cache.beginLoad(), make([][]byte, len(hashes))
 	for i := range hashes {
-		wanted[i] = hashes[i][:]
+		keyHashes[i] = hashes[i][:]
 	}
-	rows, err := dbgen.New(d.pool).KeysWithTenantByHash(ctx, wanted, d.now())
+	rows, err := dbgen.New(d.pool).KeysWithTenantByHash(ctx, keyHashes, d.now())
 	if err != nil {
 		return nil, store.Wrap("looking up keys", err)
 	}

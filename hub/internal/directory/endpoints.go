@@ -97,8 +97,8 @@ func (d *Directory) Target(ctx context.Context, id uuid.UUID, isPeer bool) (*Tar
 	if isPeer {
 		load = d.loadPeerTarget
 	}
-	wanted := targetKey{id, isPeer}
-	if target, known := d.cache.findTarget(wanted); known {
+	key := targetKey{id, isPeer}
+	if target, isCached := d.cache.findTarget(key); isCached {
 		return target, nil
 	}
 	drops := d.cache.beginLoad()
@@ -108,7 +108,7 @@ func (d *Directory) Target(ctx context.Context, id uuid.UUID, isPeer bool) (*Tar
 	}
 	d.cache.store(drops, func() {
 		if target == nil {
-			putUnknown(d.cache.unknownTargets, wanted)
+			putUnknown(d.cache.unknownTargets, key)
 			return
 		}
 		d.cache.putTarget(target)

@@ -47,7 +47,7 @@ func (d *Directory) newPeerTarget(i integration.Integration, tenant dbgen.Tenant
 		return nil, err
 	}
 	return &Target{
-		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Peer: peer, RatePerMinute: paceBelow(rate),
+		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Peer: peer, RatePerMinute: paceBelow(rate), Ordered: i.Ordered,
 		Enabled: i.Status == integration.StatusActive, patterns: i.EventTypes, Limits: limitsOf(tenant), product: tenant.Product,
 	}, nil
 }

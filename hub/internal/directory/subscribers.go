@@ -32,7 +32,7 @@ func (d *Directory) Preload(ctx context.Context, publishers []Publisher) error {
 		scope := tenantScope{publisher.TenantID, publisher.Environment}
 		if !seenScopes[scope] {
 			seenScopes[scope] = true
-			if _, known := d.cache.findSubscribers(scope); !known {
+			if _, isCached := d.cache.findSubscribers(scope); !isCached {
 				scopes = append(scopes, scope)
 			}
 		}
@@ -40,7 +40,7 @@ func (d *Directory) Preload(ctx context.Context, publishers []Publisher) error {
 			continue
 		}
 		seenHashes[publisher.Key.hash] = true
-		if _, known := d.cache.findKey(publisher.Key.hash); !known {
+		if _, isCached := d.cache.findKey(publisher.Key.hash); !isCached {
 			hashes = append(hashes, publisher.Key.hash)
 		}
 	}
@@ -76,8 +76,8 @@ func (d *Directory) HasCachedFilters(tenant uuid.UUID, environment hub.Environme
 // abandoned. Their filters are not applied: they need the event.
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string, audience module.Audience) ([]*Target, error) {
 	scope := tenantScope{tenant, environment}
-	targets, known := d.cache.findSubscribers(scope)
-	if !known {
+	targets, isCached := d.cache.findSubscribers(scope)
+	if !isCached {
 		loaded, err := d.loadSubscribers(ctx, []tenantScope{scope})
 		if err != nil {
 			return nil, err

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// minPerAddress is the least time one of several addresses gets before the next
-// is tried, where the deadline allows it.
+// minPerAddress is the least time for one of several addresses, if the deadline allows it.
 const minPerAddress = 2 * time.Second
 
 // Timing is how long the steps of a connection took.
@@ -20,9 +19,9 @@ type Timing struct {
 	Connect time.Duration // TCP handshake, attempts at further addresses included
 }
 
-// UnreachableError is every failure to connect. Its text is always the same, so
-// that nobody can explore our network by it: a refused address reads like a name
-// that does not exist or a port nobody listens on. The cause is for logs.
+// UnreachableError is the error of every failure to connect. Its text is always the same and
+// reveals nothing of our network: a refused address looks like a name that does not exist or a
+// closed port. The cause is for logs.
 type UnreachableError struct {
 	Refused bool  // the egress rules forbid all addresses of the host
 	Cause   error // what happened; names addresses
@@ -61,17 +60,17 @@ func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, 
 		return nil, timing, &UnreachableError{Cause: err}
 	}
 	start := g.now()
-	found, literal, err := g.resolve(ctx, host)
-	if !literal {
+	found, isLiteral, err := g.resolve(ctx, host)
+	if !isLiteral {
 		timing.DNS = g.now().Sub(start)
 	}
 	if err != nil {
 		return nil, timing, &UnreachableError{Cause: err}
 	}
-	self := g.isSelf(host, port)
+	isSelf := g.isSelf(host, port)
 	open := found[:0:0]
 	for _, ip := range found {
-		if g.permits(ip, self) {
+		if g.permits(ip, isSelf) {
 			open = append(open, ip.Unmap())
 		}
 	}
@@ -79,7 +78,7 @@ func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, 
 		return nil, timing, &UnreachableError{Refused: true, Cause: fmt.Errorf("egress rules refuse %s (%v)", addr, found)}
 	}
 	start = g.now()
-	conn, err := g.dialFirst(ctx, network, open, uint16(number), self)
+	conn, err := g.dialFirst(ctx, network, open, uint16(number), isSelf)
 	timing.Connect = g.now().Sub(start)
 	if err != nil {
 		return nil, timing, &UnreachableError{Cause: err}
@@ -87,8 +86,8 @@ func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, 
 	return conn, timing, nil
 }
 
-// resolve returns the addresses of a host; literal tells that it is one itself.
-func (g *Guard) resolve(ctx context.Context, host string) (found []netip.Addr, literal bool, err error) {
+// resolve returns the addresses of a host; isLiteral reports whether the host is an address itself.
+func (g *Guard) resolve(ctx context.Context, host string) (found []netip.Addr, isLiteral bool, err error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, true, nil
 	}
@@ -99,12 +98,12 @@ func (g *Guard) resolve(ctx context.Context, host string) (found []netip.Addr, l
 	return found, false, err
 }
 
-// dialFirst connects to the first address that answers. While others are left, an
-// address gets its share of the time that remains.
-func (g *Guard) dialFirst(ctx context.Context, network string, addrs []netip.Addr, port uint16, self bool) (net.Conn, error) {
+// dialFirst connects to the first address that answers. Each address but the last gets a share
+// of the time that remains.
+func (g *Guard) dialFirst(ctx context.Context, network string, addrs []netip.Addr, port uint16, isSelf bool) (net.Conn, error) {
 	var first error
 	for i, addr := range addrs {
-		isDirect := g.proxy == nil || self || addr.IsLoopback()
+		isDirect := g.proxy == nil || isSelf || addr.IsLoopback()
 		conn, err := g.dialAddress(ctx, network, netip.AddrPortFrom(addr, port), isDirect, len(addrs)-i)
 		if err == nil {
 			return conn, nil
@@ -119,9 +118,9 @@ func (g *Guard) dialFirst(ctx context.Context, network string, addrs []netip.Add
 	return nil, first
 }
 
-func (g *Guard) dialAddress(ctx context.Context, network string, addr netip.AddrPort, isDirect bool, left int) (net.Conn, error) {
+func (g *Guard) dialAddress(ctx context.Context, network string, addr netip.AddrPort, isDirect bool, remaining int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok {
-		share := max(time.Until(deadline)/time.Duration(left), minPerAddress)
+		share := max(time.Until(deadline)/time.Duration(remaining), minPerAddress)
 		shared, cancel := context.WithTimeout(ctx, share)
 		defer cancel()
 		ctx = shared

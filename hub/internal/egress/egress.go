@@ -1,8 +1,7 @@
-// Package egress decides where the hub may connect to. Addresses that customers
-// give are checked when they are given ([Guard.CheckURL]) and again, after name
-// resolution, when they are dialled ([Guard.DialTimed]), so that a name that
-// changes its mind in between gains nothing. HTTP clients that use it must neither
-// follow redirects nor use a proxy of their own: [Config] has the operator's.
+// Package egress decides where the hub may connect to. Customers' addresses are checked when
+// they are set ([Guard.CheckURL]) and again, after name resolution, when they are dialled
+// ([Guard.DialTimed]): a name may resolve differently by then. HTTP clients that use it must
+// neither follow redirects nor use a proxy of their own: [Config] has the operator's.
 package egress
 
 import (
@@ -22,7 +21,7 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Config says what is open besides the public internet.
+// Config is what is open besides the public internet.
 type Config struct {
 	Allow       []netip.Prefix // networks opened by the operator (HUB_EGRESS_ALLOW)
 	SelfURLs    []string       // the hub's own addresses, whose hosts and ports are always open
@@ -97,18 +96,18 @@ func portOf(u *url.URL) string {
 	}
 }
 
-// permits reports whether addr may be connected to; self says that it is an address
+// permits reports whether the hub may connect to addr; isSelf reports whether it is an address
 // of the hub's own public URL.
-func (g *Guard) permits(addr netip.Addr, self bool) bool {
+func (g *Guard) permits(addr netip.Addr, isSelf bool) bool {
 	addr = addr.Unmap()
 	if !addr.IsValid() || addr.Zone() != "" || isMetadata(addr) {
 		return false
 	}
 	if inner, ok := embedded(addr); ok {
-		// A way to an IPv4 address: the way has to be opened, and the address be open.
+		// An IPv6 address that embeds an IPv4 one: both have to be permitted.
 		return contains(g.allow, addr) && g.permits(inner, false)
 	}
-	return self || isPublic(addr) || contains(g.allow, addr) || g.development && addr.IsLoopback()
+	return isSelf || isPublic(addr) || contains(g.allow, addr) || g.development && addr.IsLoopback()
 }
 
 // refused lists what is not the public internet: the special-purpose registries of

@@ -93,7 +93,7 @@ func (p *proxy) connect(ctx context.Context, conn net.Conn, to netip.AddrPort) (
 		}
 		conn = session
 	}
-	if err := p.ask(conn, to); err != nil {
+	if err := p.sendConnect(conn, to); err != nil {
 		return nil, err
 	}
 	if !stop() {
@@ -105,8 +105,8 @@ func (p *proxy) connect(ctx context.Context, conn net.Conn, to netip.AddrPort) (
 	return conn, nil
 }
 
-// ask sends CONNECT and reads the answer.
-func (p *proxy) ask(conn net.Conn, to netip.AddrPort) error {
+// sendConnect sends CONNECT and reads the response.
+func (p *proxy) sendConnect(conn net.Conn, to netip.AddrPort) error {
 	request := "CONNECT " + to.String() + " HTTP/1.1\r\nHost: " + to.String() + "\r\n"
 	if p.userinfo != "" {
 		request += "Proxy-Authorization: " + p.userinfo + "\r\n"

@@ -12,8 +12,8 @@ import (
 // maxURL is the longest URL that is taken, in bytes.
 const maxURL = 2048
 
-// CheckURL reads an address that a customer gave, or says why the hub will not
-// connect to it: a [hub.ErrInvalid] with the code "url_not_allowed" that names
+// CheckURL parses a customer's address. If the hub does not connect to it, the
+// error is a [hub.ErrInvalid] with the code "url_not_allowed" that names
 // location ("body.url"), never the address. Names are not resolved here: where
 // they lead is checked when they are dialled.
 func (g *Guard) CheckURL(location, raw string) (*url.URL, error) {
@@ -77,7 +77,7 @@ func validPort(port string) bool {
 	return err == nil && n > 0
 }
 
-// checkHost says what is wrong with the host of a URL, "" if nothing.
+// checkHost returns what is wrong with the host of a URL, "" if nothing.
 func (g *Guard) checkHost(u *url.URL) (problem string) {
 	const notPublic = "must not lead into a private or reserved network"
 	host := strings.ToLower(u.Hostname())

@@ -9,6 +9,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -32,8 +33,8 @@ func deliveryIDs(events []logEvent) []uuid.UUID {
 }
 
 // readEvents loads events by seq, without those that retention has deleted.
-func readEvents(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]logEvent, error) {
-	rows, err := tx.Query(ctx, `select seq, id, deliveries, coalesce(correlation_id, '') from hub.events where seq = any($1)`, seqs)
+func readEvents(ctx context.Context, db query.DB, seqs []uuid.UUID) ([]logEvent, error) {
+	rows, err := db.Query(ctx, `select seq, id, deliveries, coalesce(correlation_id, '') from hub.events where seq = any($1)`, seqs)
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
 	}
@@ -46,10 +47,16 @@ func readEvents(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]logEvent, e
 	return events, nil
 }
 
+// namer finds deleted persons in texts.
+type namer interface {
+	// isInText reports whether a text names one of the persons.
+	isInText(text string) bool
+}
+
 // erase erases events of one day: their payloads, the answers to them, and correlation ids
 // and Idempotency-Keys that name the person. Waiting deliveries fail. leased are the
 // events with deliveries that a process has leased; they must be erased again afterwards.
-func erase(ctx context.Context, tx pgx.Tx, deleted *person, events []logEvent) (d stepResult, leased []uuid.UUID, err error) {
+func erase(ctx context.Context, tx pgx.Tx, deleted namer, events []logEvent) (d stepResult, leased []uuid.UUID, err error) {
 	if len(events) == 0 {
 		return stepResult{}, nil, nil
 	}
@@ -62,11 +69,13 @@ func erase(ctx context.Context, tx pgx.Tx, deleted *person, events []logEvent) (
 			naming = append(naming, event)
 		}
 	}
-	tag, err := tx.Exec(ctx, `update hub.events_`+day+` set body = $2, subjects = null where seq = any($1) and body <> $2`, seqs, payload)
+	rows, err := tx.Query(ctx, `update hub.events_`+day+` set body = $2, subjects = null where seq = any($1) and body <> $2 returning seq`, seqs, payload)
+	if err == nil {
+		d.events, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	}
 	if err != nil {
 		return d, nil, fmt.Errorf("erasing payloads: %w", err)
 	}
-	d.events = int(tag.RowsAffected())
 	if d.failed, err = failWaiting(ctx, tx, day, deliveryIDs(events)); err != nil {
 		return d, nil, err
 	}
@@ -91,9 +100,12 @@ func erase(ctx context.Context, tx pgx.Tx, deleted *person, events []logEvent) (
 }
 
 // failWaiting fails deliveries that no process has leased: those that are parked, wait for
-// a retry, or whose lease has expired. Rows locked by others are skipped. It returns how
-// many failed, by product.
-func failWaiting(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) (map[string]int, error) {
+// a retry, or whose lease has expired. Rows locked by others are skipped. It returns
+// those that failed.
+func failWaiting(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) ([]failedDelivery, error) {
+	if err := ledger.LockOrders(ctx, tx, "hub.deliveries_"+day, ids); err != nil {
+		return nil, err
+	}
 	rows, err := tx.Query(ctx, `
 		with waiting as (
 			select id from hub.deliveries_`+day+`
@@ -101,22 +113,27 @@ func failWaiting(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) (m
 			order by id for update skip locked),
 		moved as (
 			update hub.deliveries_`+day+` d set status = 3, reason = 'erased', next_attempt_at = null, finished_at = now()
-			from waiting w where d.id = w.id returning tenant_id, target_id, product),
+			from waiting w where d.id = w.id returning d.id, tenant_id, target_id, product),
 		counted as (
 			insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, failed)
-			select date_trunc('minute', now()), tenant_id, target_id, product, count(*) from moved group by 2, 3, 4
-			returning product, failed)
-		select product, sum(failed)::integer from counted group by product`, ids)
+			select date_trunc('minute', now()), tenant_id, target_id, product, count(*) from moved group by 2, 3, 4)
+		select id, product from moved`, ids)
 	if err != nil {
 		return nil, fmt.Errorf("failing deliveries that waited: %w", err)
 	}
-	counts := make(map[string]int)
-	var product string
-	var failed int
-	if _, err = pgx.ForEachRow(rows, []any{&product, &failed}, func() error { counts[product] = failed; return nil }); err != nil {
+	failed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d failedDelivery, err error) {
+		return d, row.Scan(&d.id, &d.product)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("failing deliveries that waited: %w", err)
 	}
-	return counts, nil
+	return failed, nil
+}
+
+// failedDelivery is a delivery that waited and failed.
+type failedDelivery struct {
+	id      uuid.UUID
+	product string
 }
 
 // blankAnswers erases the answers to deliveries. Of inbound ones only failures are erased:
@@ -169,7 +186,7 @@ func eraseAnswers(ctx context.Context, tx pgx.Tx, deleted *person, day string, e
 
 // eraseIDs erases ids that publishers chose and that name the person: the correlation ids
 // of naming, and Idempotency-Keys of events, which no longer detect repetitions then.
-func eraseIDs(ctx context.Context, tx pgx.Tx, deleted *person, day string, events, naming []logEvent) error {
+func eraseIDs(ctx context.Context, tx pgx.Tx, deleted namer, day string, events, naming []logEvent) error {
 	if len(naming) > 0 {
 		seqs := make([]uuid.UUID, len(naming))
 		for i, event := range naming {

@@ -2,6 +2,10 @@
 // event about a deletion also stores a row in hub.erasures. Any process works on it, a
 // bounded step per transaction, and continues where another process died.
 //
+// A deletion goes first. What waits about the person at the event's receivers is looked for at
+// once and erased, and until then the event's deliveries are held; see [Eraser.screenNext] and
+// [Eraser.endHolds].
+//
 // An erasure replaces every payload of the tenant's environment that contains the person's
 // id, e-mail address or phone number, in both directions, and the answers to it. Waiting
 // deliveries fail. Deliveries that a process has leased are settled by that process first.
@@ -17,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +30,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/seal"
@@ -43,8 +49,10 @@ const (
 // Insert is the statement that requests erasures, run in the transaction that stores the
 // deletion events. Its arguments are arrays of their seqs, tenants and environments.
 const Insert = `
-	insert into hub.erasures (seq, tenant_id, environment)
-	select * from unnest($1::uuid[], $2::uuid[], $3::text[])`
+	with requested as (
+		insert into hub.erasures (seq, tenant_id, environment)
+		select * from unnest($1::uuid[], $2::uuid[], $3::text[]) returning 1)
+	select pg_notify('` + delivery.DueChannel + `', '` + delivery.ErasureNotice + `') from requested limit 1`
 
 // Recorder counts what is erased.
 type Recorder interface {
@@ -56,6 +64,15 @@ type Recorder interface {
 	CountFailedUnsent(product string, deliveries int)
 }
 
+// Queue is this process's queue of deliveries.
+type Queue interface {
+	// SetErasingTenants sets the tenants that have erasures under way: their events in this
+	// process's memory may be outdated.
+	SetErasingTenants(tenants []uuid.UUID)
+	// FailErased fails what waits in this process of events that were erased.
+	FailErased(seqs []uuid.UUID)
+}
+
 // Eraser carries out erasures. Every process runs one; a row lock lets one process at a
 // time do a step of an erasure.
 type Eraser struct {
@@ -63,25 +80,31 @@ type Eraser struct {
 	log    *slog.Logger
 	record Recorder
 	box    *seal.Box
-	watch  func(tenants []uuid.UUID)
+	queue  Queue
+	wake   chan struct{} // has an element if deletion events may be held
+	last   scope         // whose erasures were screened last
 }
 
-// New returns an eraser. box decrypts what [TraceStore] stores. watch is called every second
-// with the tenants that have erasures under way: events of theirs in this process's memory
-// may be outdated.
-func New(pool *pgxpool.Pool, log *slog.Logger, record Recorder, box *seal.Box, watch func(tenants []uuid.UUID)) *Eraser {
-	return &Eraser{pool: pool, log: log, record: record, box: box, watch: watch}
+// New returns an eraser. box decrypts what [TraceStore] stores.
+func New(pool *pgxpool.Pool, log *slog.Logger, record Recorder, box *seal.Box, queue Queue) *Eraser {
+	return &Eraser{pool: pool, log: log, record: record, box: box, queue: queue, wake: make(chan struct{}, 1)}
+}
+
+// Wake makes this process look at deletion events at once: one was accepted.
+func (e *Eraser) Wake() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Run carries out erasures until ctx ends.
 func (e *Eraser) Run(ctx context.Context) {
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		e.runEverySecond(ctx, "hearing of erasures", e.watchTenants)
-	}()
+	var others sync.WaitGroup
+	others.Go(func() { e.runEverySecond(ctx, "hearing of erasures", e.watchErasures) })
+	others.Go(func() { e.runHolds(ctx) })
 	e.runEverySecond(ctx, "erasing payloads", e.runDueSteps)
-	<-watching
+	others.Wait()
 }
 
 // runEverySecond calls task every second until ctx ends and logs once when it begins to
@@ -104,17 +127,28 @@ func (e *Eraser) runEverySecond(ctx context.Context, doing string, task func(con
 	}
 }
 
-// watchTenants reports the tenants whose payloads are being erased.
-func (e *Eraser) watchTenants(ctx context.Context) error {
-	rows, err := e.pool.Query(ctx, `select distinct tenant_id from hub.erasures where finished_at is null and erased_at is null`)
+// watchErasures keeps this process's queue informed about whose payloads are being erased.
+func (e *Eraser) watchErasures(ctx context.Context) error {
+	rows, err := e.pool.Query(ctx, `
+		select tenant_id, bool_or(hold_ended_at is null and not whole_tenant) from hub.erasures
+		where finished_at is null and erased_at is null group by tenant_id`)
 	if err != nil {
 		return fmt.Errorf("reading erasures: %w", err)
 	}
-	tenants, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
+	var tenants []uuid.UUID
+	var tenant uuid.UUID
+	var hasHeld, anyHeld bool
+	if _, err = pgx.ForEachRow(rows, []any{&tenant, &hasHeld}, func() error {
+		tenants = append(tenants, tenant)
+		anyHeld = anyHeld || hasHeld
+		return nil
+	}); err != nil {
 		return fmt.Errorf("reading erasures: %w", err)
 	}
-	e.watch(tenants)
+	e.queue.SetErasingTenants(tenants)
+	if anyHeld {
+		e.Wake()
+	}
 	return nil
 }
 
@@ -154,26 +188,14 @@ type job struct {
 
 // stepResult is what a step did, recorded after its commit.
 type stepResult struct {
-	events   int            // erased
-	failed   map[string]int // deliveries, by product
-	isErased bool           // only the deletion event is left
+	events   []uuid.UUID // erased
+	failed   []failedDelivery
+	isErased bool // only the deletion event is left
 }
 
 func (d *stepResult) add(other stepResult) {
-	d.events += other.events
-	for product, n := range other.failed {
-		if d.failed == nil {
-			d.failed = make(map[string]int)
-		}
-		d.failed[product] += n
-	}
-}
-
-func (d *stepResult) failures() (n int) {
-	for _, failed := range d.failed {
-		n += failed
-	}
-	return n
+	d.events = append(d.events, other.events...)
+	d.failed = append(d.failed, other.failed...)
 }
 
 // step carries out the next step of the erasure that is due longest, in one transaction.
@@ -184,7 +206,7 @@ func (e *Eraser) step(ctx context.Context) (more bool, err error) {
 	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
 			select seq, tenant_id, environment, started_at, upto, coalesce(cursor, '00000000-0000-0000-0000-000000000000'), held, erased_at, events, failed, whole_tenant
-			from hub.erasures where finished_at is null and due_at <= now() order by due_at limit 1 for update skip locked`).
+			from hub.erasures where finished_at is null and due_at <= now() and (whole_tenant or screened_at is not null) order by due_at limit 1 for update skip locked`).
 			Scan(&j.seq, &j.tenant, &j.environment, &j.startedAt, &j.upto, &j.cursor, &j.leased, &j.erasedAt, &j.events, &j.failed, &j.isWholeTenant)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -216,17 +238,26 @@ func (e *Eraser) postpone(ctx context.Context, seq uuid.UUID) {
 
 // recordStep counts and logs what a step committed.
 func (e *Eraser) recordStep(j job, d stepResult) {
-	e.record.CountErasedPayloads(d.events)
-	for product, n := range d.failed {
-		e.record.CountFailedUnsent(product, n)
-	}
+	e.recordErased(d)
 	if d.isErased && j.isWholeTenant {
 		e.log.Info("erased the log of a tenant that was deleted", "tenant_id", j.tenant, "environment", j.environment,
-			"payloads", j.events+d.events, "deliveries_failed", j.failed+d.failures())
+			"payloads", j.events+len(d.events), "deliveries_failed", j.failed+len(d.failed))
 	} else if d.isErased {
 		e.record.CountErasedPerson()
 		e.log.Info("erased the payloads about a person that was deleted", "erasure", j.seq, "tenant_id", j.tenant, "environment", j.environment,
-			"payloads", j.events+d.events, "deliveries_failed", j.failed+d.failures())
+			"payloads", j.events+len(d.events), "deliveries_failed", j.failed+len(d.failed))
+	}
+}
+
+// recordErased counts what was erased.
+func (e *Eraser) recordErased(d stepResult) {
+	e.record.CountErasedPayloads(len(d.events))
+	failed := make(map[string]int)
+	for _, delivery := range d.failed {
+		failed[delivery.product]++
+	}
+	for product, n := range failed {
+		e.record.CountFailedUnsent(product, n)
 	}
 }
 
@@ -271,6 +302,9 @@ func (j *job) start(ctx context.Context, tx pgx.Tx) error {
 // replaceOthers ends the erasures of persons of a deleted tenant: theirs is part of this one,
 // and nobody gets their deletion events any more.
 func (j *job) replaceOthers(ctx context.Context, tx pgx.Tx) error {
+	if err := j.releaseOthers(ctx, tx); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, `
 		update hub.erasures set erased_at = coalesce(erased_at, now()), finished_at = now()
 		where tenant_id = $1 and environment = $2 and not whole_tenant and finished_at is null`, j.tenant, j.environment)
@@ -309,7 +343,7 @@ func (j *job) settle(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 	_, err = tx.Exec(ctx, `
 		update hub.erasures set held = $2, events = events + $3, failed = failed + $4, due_at = now() + $5,
 			erased_at = case when $6 then now() end
-		where seq = $1`, j.seq, leased, d.events, d.failures(), settleInterval, d.isErased)
+		where seq = $1`, j.seq, leased, len(d.events), len(d.failed), settleInterval, d.isErased)
 	if err != nil {
 		return d, fmt.Errorf("moving an erasure on: %w", err)
 	}
@@ -351,7 +385,7 @@ func (j *job) finish(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 	if err != nil {
 		return d, err
 	}
-	if _, err := tx.Exec(ctx, `update hub.erasures set finished_at = now(), events = events + $2 where seq = $1`, j.seq, d.events); err != nil {
+	if _, err := tx.Exec(ctx, `update hub.erasures set finished_at = now(), events = events + $2 where seq = $1`, j.seq, len(d.events)); err != nil {
 		return d, fmt.Errorf("ending an erasure: %w", err)
 	}
 	return d, j.deleteTraces(ctx, tx, events)

@@ -28,7 +28,7 @@ type person struct {
 }
 
 // Members of a deletion event's data that identify the person. Others may be about
-// somebody else, such as the clinic.
+// another party, such as the clinic.
 var (
 	idMembers    = []string{"patient_id", "client_id", "contact_id"}
 	emailMembers = []string{"email", "patient_email", "client_email", "contact_email"}
@@ -198,7 +198,7 @@ func (p *person) isEmpty() bool {
 }
 
 // matches reports whether an event is about the person: its payload or correlation id names
-// them, or the publisher said so and nothing in it may belong to somebody else.
+// them, or the publisher said so and nothing in it may belong to another person.
 func (p *person) matches(event logEvent, body []byte) bool {
 	if p.isIn(body) || p.isInText(event.correlation) {
 		return true
@@ -206,10 +206,10 @@ func (p *person) matches(event logEvent, body []byte) bool {
 	return p.events[event.id] && !p.hasShared(decodeEscapes(body))
 }
 
-// hasShared reports whether a text contains a phone number or e-mail address that somebody
-// else has too.
+// hasShared reports whether a text contains a phone number or e-mail address that another
+// person has too.
 func (p *person) hasShared(text []byte) bool {
-	return hasPhone(text, p.sharedPhones) || slices.ContainsFunc(p.sharedEmails, func(email []byte) bool { return hasEmail(text, email) })
+	return hasPhone(text, known(p.sharedPhones)) || slices.ContainsFunc(p.sharedEmails, func(email []byte) bool { return hasEmail(text, email) })
 }
 
 // isInText is [person.isIn] for a string.
@@ -233,7 +233,15 @@ func (p *person) isIn(raw []byte) bool {
 			return true
 		}
 	}
-	return hasPhone(text, p.phones) || p.hasShared(text) && p.isNamedIn(raw, text)
+	return hasPhone(text, known(p.phones)) || p.hasShared(text) && p.isNamedIn(raw, text)
+}
+
+// known returns the test for the forms of some numbers; nil for none.
+func known(phones map[string]bool) func(form []byte) bool {
+	if len(phones) == 0 {
+		return nil
+	}
+	return func(form []byte) bool { return phones[string(form)] }
 }
 
 func decodeEscapes(text []byte) []byte {
@@ -312,9 +320,10 @@ const (
 	maxSeparators = 3 // between two groups
 )
 
-// hasPhone reports whether whole groups of digits in a text make one of the numbers.
-func hasPhone(text []byte, phones map[string]bool) bool {
-	if len(phones) == 0 {
+// hasPhone reports whether whole groups of digits in a text make a number that is known; with
+// nil none is.
+func hasPhone(text []byte, isKnown func(form []byte) bool) bool {
+	if isKnown == nil {
 		return false
 	}
 	var digits []byte // of the groups so far that belong together
@@ -348,11 +357,11 @@ func hasPhone(text []byte, phones map[string]bool) bool {
 		}
 		for _, start := range starts {
 			group := bytes.TrimLeft(digits[start:], "0") // as dialled from abroad
-			if phones[string(group)] || phones[string(digits[start:])] {
+			if isKnown(group) || isKnown(digits[start:]) {
 				return true
 			}
 			if len(group) < len(digits)-start || bytes.HasPrefix(group, []byte("550")) { // as dialled at home
-				if number := brazil.FormatE164(string(digits[start:])); number != "" && phones[number[1:]] {
+				if number := brazil.FormatE164(string(digits[start:])); number != "" && isKnown([]byte(number[1:])) {
 					return true
 				}
 			}

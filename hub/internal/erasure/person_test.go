@@ -98,7 +98,7 @@ func TestReadPerson(t *testing.T) {
 	require.True(t, readPerson([]byte(`{"data":{"phone":"12345-6789"}}`)).isIn([]byte(`"123456789"`)), "a number of no plan")
 }
 
-// A number that somebody else has too means the person only beside what names them.
+// A number that another person has too means the person only beside what names them.
 func TestSharedNumbers(t *testing.T) {
 	t.Parallel()
 	who := readPerson([]byte(`{"data":{"patient_id":"0198c9a0-1111-7222-8333-444455556666","name":"José da Silva","phone":"+5511987654321","email":"jose@example.com","phone_shared":true}}`))
@@ -126,7 +126,7 @@ func TestSharedNumbers(t *testing.T) {
 }
 
 // What the publisher knows beside counts too: events that were the person's, unless they
-// have a number in them by which they may be somebody else's.
+// have a number in them by which they may be another person's.
 func TestKnownBeside(t *testing.T) {
 	t.Parallel()
 	who := readPerson([]byte(`{"data":{"patient_id":"0198c9a0-1111-7222-8333-444455556666","name":"Ana","phone":"+5511987654321"}}`))

@@ -65,13 +65,21 @@ func (t TraceStore) Release(ctx context.Context, tx pgx.Tx, event hub.Event) err
 func (j *job) loadTraces(ctx context.Context, tx pgx.Tx, eventID int64) (traces module.LogTraces, err error) {
 	var sealed []byte
 	err = tx.QueryRow(ctx, `select traces from hub.erasure_traces where tenant_id = $1 and environment = $2 and event_id = $3`, j.tenant, j.environment, eventID).Scan(&sealed)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && sealed == nil {
+	if errors.Is(err, pgx.ErrNoRows) {
 		return traces, nil
 	}
 	if err != nil {
 		return traces, fmt.Errorf("reading traces of a person: %w", err)
 	}
-	plain, err := j.box.Open(sealed, traceContext(j.tenant.String(), j.environment, eventID))
+	return openTraces(j.box, sealed, scope{j.tenant, j.environment}, eventID)
+}
+
+// openTraces decrypts what the publisher stored about a person; nothing where sealed is nil.
+func openTraces(box *seal.Box, sealed []byte, s scope, eventID int64) (traces module.LogTraces, err error) {
+	if sealed == nil {
+		return traces, nil
+	}
+	plain, err := box.Open(sealed, traceContext(s.tenant.String(), s.environment, eventID))
 	if err != nil {
 		return traces, fmt.Errorf("reading traces of a person: %w", err)
 	}
@@ -93,15 +101,18 @@ func (j *job) dropTraces(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// deleteTraces deletes the row of a finished erasure, and rows whose events retention has
-// deleted.
+// deleteTraces deletes the row of a finished erasure, and old rows of tenants without an open
+// one: retention has deleted their events.
 func (j *job) deleteTraces(ctx context.Context, tx pgx.Tx, events []logEvent) error {
 	var id int64
 	if len(events) > 0 {
 		id = events[0].id
 	}
 	_, err := tx.Exec(ctx, `
-		delete from hub.erasure_traces where tenant_id = $1 and environment = $2 and event_id = $3 or created_at < now() - interval '60 days'`,
+		delete from hub.erasure_traces t
+		where t.tenant_id = $1 and t.environment = $2 and t.event_id = $3
+			or t.created_at < now() - interval '60 days'
+				and not exists (select from hub.erasures e where e.finished_at is null and e.tenant_id = t.tenant_id and e.environment = t.environment)`,
 		j.tenant, j.environment, id)
 	if err != nil {
 		return fmt.Errorf("dropping traces of a person: %w", err)

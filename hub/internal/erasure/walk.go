@@ -49,7 +49,7 @@ func (j *job) walk(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 	}
 	_, err = tx.Exec(ctx, `
 		update hub.erasures set cursor = $2, held = held || $3::uuid[], events = events + $4, failed = failed + $5, due_at = now() where seq = $1`,
-		j.seq, cursor, leased, d.events, d.failures())
+		j.seq, cursor, leased, len(d.events), len(d.failed))
 	if err != nil {
 		return d, fmt.Errorf("moving an erasure on: %w", err)
 	}

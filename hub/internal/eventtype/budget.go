@@ -118,7 +118,8 @@ func applied(s *jsonschema.Schema) (inPlace, below []*jsonschema.Schema) {
 // boundedRegexp counts what matching takes.
 type boundedRegexp struct {
 	*regexp.Regexp
-	program int // instructions
+	runs    *runs // the same; nil: it is no sequence of runs
+	program int   // instructions
 	budget  *budget
 }
 
@@ -127,7 +128,13 @@ const stepsPerMatch = 64
 
 // MatchString implements jsonschema.Regexp. Without steps left it matches nothing.
 func (r boundedRegexp) MatchString(text string) bool {
-	return r.budget.spend(1+len(text)*r.program/stepsPerMatch) == nil && r.Regexp.MatchString(text)
+	if r.budget.spend(1+len(text)*r.program/stepsPerMatch) != nil {
+		return false
+	}
+	if r.runs != nil {
+		return r.runs.match(text)
+	}
+	return r.Regexp.MatchString(text)
 }
 
 var (
@@ -168,5 +175,5 @@ func (b *budget) compileRegexp(expression string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // as above
 	}
-	return boundedRegexp{compiled, len(program.Inst), b}, nil
+	return boundedRegexp{compiled, runsOf(parsed), len(program.Inst), b}, nil
 }

@@ -1,8 +1,8 @@
 //go:build !failpoint
 
-// Package failpoint lets a test build end the process at a named instruction, to
-// show that nothing accepted is lost there. In an ordinary build it is empty and
-// costs nothing.
+// Package failpoint lets a test build end or stop the process at a named instruction, to
+// show that nothing accepted is lost there and that others go on. In an ordinary build it is
+// empty and costs nothing.
 package failpoint
 
 // Here marks a named place.

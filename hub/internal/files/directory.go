@@ -37,7 +37,7 @@ func (s *Store) makeDirFor(key string) error {
 	return ownership.MkdirAll(filepath.Dir(filepath.Join(s.dir, filepath.FromSlash(key))), directoryMode) //nolint:wrapcheck // the caller says of what
 }
 
-// beforeWrite gives a new file to the owner of its directory, before anything is in it.
+// beforeWrite changes the owner of a new, empty file to that of its directory.
 func (s *Store) beforeWrite(as func(any) bool) error {
 	var file *os.File
 	if s.dir == "" || !as(&file) {

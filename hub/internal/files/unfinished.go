@@ -41,7 +41,7 @@ func (s *Store) RunCleanup(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// RemoveUnfinished removes files of the store's directory that nobody has written to since a
+// RemoveUnfinished removes files of the store's directory that were not written to since a
 // time, and that are not whole. It returns how many.
 func (s *Store) RemoveUnfinished(ctx context.Context, before time.Time) (removed int, err error) {
 	if s.dir == "" {
@@ -70,7 +70,7 @@ func (s *Store) RemoveUnfinished(ctx context.Context, before time.Time) (removed
 	return removed, nil
 }
 
-// ignoreMissing returns an error, unless it is that somebody else has removed the file.
+// ignoreMissing returns err, or nil if another process has removed the file.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

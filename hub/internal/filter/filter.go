@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common"
@@ -30,8 +31,9 @@ const (
 // Filter is an expression over an event. It is compiled when it is first evaluated, and safe
 // for concurrent use.
 type Filter struct {
-	text    string
-	compile func() (*compiled, error)
+	text     string
+	compile  func() (*compiled, error)
+	lastCost atomic.Uint64
 }
 
 type compiled struct {
@@ -57,16 +59,26 @@ func Check(text string) error {
 // Text returns the expression.
 func (f *Filter) Text() string { return f.text }
 
+// LastCost returns what the last evaluation cost, in the units of CEL; 0 before the first.
+func (f *Filter) LastCost() uint64 { return f.lastCost.Load() }
+
 // environment declares what an expression may use: the variable event, CEL's standard
 // functions, and comparisons of integers with doubles.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(
+	env, err := cel.NewEnv(
 		ext.NativeTypes(reflect.TypeFor[Envelope](), ext.ParseStructTags(true)),
 		cel.Variable("event", cel.ObjectType("filter.Envelope")),
 		cel.CrossTypeNumericComparisons(true),
 		cel.ParserExpressionSizeLimit(MaxSize),
 		cel.ParserRecursionLimit(50),
 	)
+	if err != nil {
+		return nil, err
+	}
+	// cel-go 0.33 looks for similar names at the first unknown one and keeps the list without
+	// a lock, which races with other compilations: the list is made before there are any.
+	_, _ = env.Compile("unknown")
+	return env, nil
 })
 
 func compile(text string) (*compiled, error) {
@@ -150,6 +162,9 @@ func (f *Filter) Evaluate(ctx context.Context, event *Event) (Result, error) {
 	result := Result{Cost: MaxCost}
 	if details != nil && details.ActualCost() != nil {
 		result.Cost = max(1, *details.ActualCost())
+	}
+	if f.lastCost.Load() != result.Cost {
+		f.lastCost.Store(result.Cost)
 	}
 	if err != nil {
 		if ctx.Err() != nil {

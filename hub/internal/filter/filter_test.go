@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
@@ -189,4 +191,16 @@ func BenchmarkEvaluate(b *testing.B) {
 			_, _ = compile(`event.type.startsWith("order.") && event.data.customer.vip && event.data.total >= 99.5`)
 		}
 	})
+}
+
+// Filters are compiled side by side, with and without errors: the library's environment is
+// shared by all of them. The race detector notices.
+func TestConcurrentChecks(t *testing.T) {
+	t.Parallel()
+	var checks sync.WaitGroup
+	for range 8 {
+		checks.Go(func() { assert.Error(t, Check(`even.type == "a"`)) })
+		checks.Go(func() { assert.NoError(t, Check(`event.data.lines.exists(l, l.n < 1)`)) })
+	}
+	checks.Wait()
 }

@@ -22,7 +22,10 @@ const longTimeout = 3 * time.Minute
 // it: at most [MaxBody] (413), not compressed (415), declared as application/json or
 // application/…+json (415). It is empty for a request without a body. The bytes are
 // fiber's: copy what outlives the handler.
-func JSONBody(c *fiber.Ctx) ([]byte, error) {
+func JSONBody(c *fiber.Ctx) ([]byte, error) { return jsonBody(c, MaxBody) }
+
+// jsonBody is [JSONBody] with another limit.
+func jsonBody(c *fiber.Ctx, maxBytes int) ([]byte, error) {
 	header := &c.Request().Header
 	if len(header.Peek(fiber.HeaderContentEncoding)) > 0 {
 		for _, value := range header.PeekAll(fiber.HeaderContentEncoding) {
@@ -33,8 +36,8 @@ func JSONBody(c *fiber.Ctx) ([]byte, error) {
 		}
 	}
 	body := c.Request().Body()
-	if len(body) > MaxBody {
-		return nil, hub.Errorf(hub.ErrTooLarge, "too_large", "The body is longer than %d bytes.", MaxBody)
+	if len(body) > maxBytes {
+		return nil, hub.Errorf(hub.ErrTooLarge, "too_large", "The body is longer than %d bytes.", maxBytes)
 	}
 	if len(body) == 0 || string(header.ContentType()) == fiber.MIMEApplicationJSON { // compared without a copy
 		return body, nil
@@ -65,10 +68,10 @@ func Body(rules JSONRules) fiber.Handler {
 	}
 }
 
-// CheckBody checks the JSON body of an operation: [JSONBody], [CheckJSON] and
-// [CheckNulls]. A request without a body passes.
+// CheckBody checks the JSON body of an operation: [JSONBody], with the operation's limit where
+// that is longer, [CheckJSON] and [CheckNulls]. A request without a body passes.
 func CheckBody(c *fiber.Ctx, schemas huma.Registry, op *huma.Operation) error {
-	body, err := JSONBody(c)
+	body, err := jsonBody(c, max(MaxBody, int(op.MaxBodyBytes)))
 	if err != nil || len(body) == 0 {
 		return err
 	}

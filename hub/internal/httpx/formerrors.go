@@ -11,9 +11,9 @@ import (
 	"integrationhub/hub/module"
 )
 
-// formErrors gives errors of forms that cannot be read the form of their operation's
-// errors. fasthttp reads a form before fiber routes the request, and forgets the request
-// when that fails: what adapts the error is kept from when the headers have arrived.
+// formErrors adapts errors of forms that cannot be read to the errors of their operation.
+// fasthttp reads a form before fiber routes the request, and forgets the request when that
+// fails: the adapter is stored when the headers have arrived.
 type formErrors struct {
 	mu       sync.Mutex
 	adapters map[*fasthttp.RequestHeader]formAdapter // of requests whose body is being read
@@ -50,8 +50,8 @@ func (f *formErrors) put(header *fasthttp.RequestHeader, adapter module.ErrorAda
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
-	for pending, kept := range f.adapters {
-		if !kept.expires.After(now) {
+	for pending, entry := range f.adapters {
+		if !entry.expires.After(now) {
 			delete(f.adapters, pending)
 		}
 	}
@@ -62,9 +62,9 @@ func (f *formErrors) put(header *fasthttp.RequestHeader, adapter module.ErrorAda
 func (f *formErrors) take(header *fasthttp.RequestHeader) module.ErrorAdapter {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	kept := f.adapters[header]
+	entry := f.adapters[header]
 	delete(f.adapters, header)
-	return kept.adapt
+	return entry.adapt
 }
 
 // adapt returns an error in the form of its operation's errors.

@@ -87,7 +87,7 @@ func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) any {
 	return &finished
 }
 
-// adaptProblem gives a problem the status and the members of its operation's interface.
+// adaptProblem sets the status and the members that the operation's adapter returns.
 func adaptProblem(p *Problem, adapt module.ErrorAdapter) {
 	status, members := adapt(responseOf(p))
 	p.Status, p.Title = status, http.StatusText(status)

@@ -75,65 +75,65 @@ func VisitMembers(body []byte, rules JSONRules, visit func(key, value []byte) er
 	return refused
 }
 
-// fault is a violated rule; faults has its code and text.
-type fault uint8
+// violation is a violated rule; violations has its code and text.
+type violation uint8
 
 const (
-	faultSyntax fault = iota
-	faultEmpty
-	faultBOM
-	faultTrailing
-	faultDepth
-	faultUTF8
-	faultNull
-	faultSurrogate
-	faultNumber
-	faultDuplicate
+	violationSyntax violation = iota
+	violationEmpty
+	violationBOM
+	violationTrailing
+	violationDepth
+	violationUTF8
+	violationNull
+	violationSurrogate
+	violationNumber
+	violationDuplicate
 )
 
-var faults = [...]struct{ code, rule string }{
-	faultSyntax:    {"json_syntax", "not valid JSON"},
-	faultEmpty:     {"json_empty", "empty where JSON is needed"},
-	faultBOM:       {"json_byte_order_mark", "not allowed to begin with a byte order mark"},
-	faultTrailing:  {"json_trailing_data", "not allowed to go on after the JSON value"},
-	faultDepth:     {"json_too_deep", "nested more than 64 levels deep"},
-	faultUTF8:      {"json_invalid_utf8", "not valid UTF-8"},
-	faultNull:      {"json_null_character", "not allowed to contain the NUL character"},
-	faultSurrogate: {"json_lone_surrogate", "not allowed to contain half of a surrogate pair"},
-	faultNumber:    {"json_number_too_long", "not allowed to have numbers of more than 32 characters"},
-	faultDuplicate: {"json_duplicate_key", "not allowed to have the same key twice in one object"},
+var violations = [...]struct{ code, rule string }{
+	violationSyntax:    {"json_syntax", "not valid JSON"},
+	violationEmpty:     {"json_empty", "empty where JSON is needed"},
+	violationBOM:       {"json_byte_order_mark", "not allowed to begin with a byte order mark"},
+	violationTrailing:  {"json_trailing_data", "not allowed to go on after the JSON value"},
+	violationDepth:     {"json_too_deep", "nested more than 64 levels deep"},
+	violationUTF8:      {"json_invalid_utf8", "not valid UTF-8"},
+	violationNull:      {"json_null_character", "not allowed to contain the NUL character"},
+	violationSurrogate: {"json_lone_surrogate", "not allowed to contain half of a surrogate pair"},
+	violationNumber:    {"json_number_too_long", "not allowed to have numbers of more than 32 characters"},
+	violationDuplicate: {"json_duplicate_key", "not allowed to have the same key twice in one object"},
 }
 
 // scanner reads one JSON value from left to right. Its methods return false once a rule
-// is violated; fault and faultOffset are set then.
+// is violated; violation and violationOffset are set then.
 type scanner struct {
-	b           []byte
-	i           int // offset of the next byte
-	fault       fault
-	faultOffset int
+	b               []byte
+	i               int // offset of the next byte
+	violation       violation
+	violationOffset int
 
 	unique bool
 	keys   openKeys // used where unique is set
 }
 
-func (s *scanner) fail(violated fault, offset int) bool {
-	s.fault, s.faultOffset = violated, offset
+func (s *scanner) fail(violated violation, offset int) bool {
+	s.violation, s.violationOffset = violated, offset
 	return false
 }
 
 func (s *scanner) err() error {
-	broken := &faults[s.fault]
-	return hub.Errorf(hub.ErrMalformed, broken.code, "The body is %s (byte %d).", broken.rule, s.faultOffset)
+	broken := &violations[s.violation]
+	return hub.Errorf(hub.ErrMalformed, broken.code, "The body is %s (byte %d).", broken.rule, s.violationOffset)
 }
 
 // begin advances to the first byte of the value.
 func (s *scanner) begin() bool {
 	s.space()
 	if s.i >= len(s.b) {
-		return s.fail(faultEmpty, s.i)
+		return s.fail(violationEmpty, s.i)
 	}
 	if len(s.b) >= 3 && string(s.b[:3]) == "\xef\xbb\xbf" {
-		return s.fail(faultBOM, 0)
+		return s.fail(violationBOM, 0)
 	}
 	return true
 }
@@ -142,7 +142,7 @@ func (s *scanner) begin() bool {
 func (s *scanner) end() bool {
 	s.space()
 	if s.i < len(s.b) {
-		return s.fail(faultTrailing, s.i)
+		return s.fail(violationTrailing, s.i)
 	}
 	return true
 }
@@ -150,7 +150,7 @@ func (s *scanner) end() bool {
 // value reads a value inside depth objects and arrays; the next byte is its first.
 func (s *scanner) value(depth int) bool {
 	if s.i >= len(s.b) {
-		return s.fail(faultSyntax, s.i)
+		return s.fail(violationSyntax, s.i)
 	}
 	switch s.b[s.i] {
 	case '"':
@@ -173,7 +173,7 @@ func (s *scanner) value(depth int) bool {
 // object reads an object that is the depth-th level.
 func (s *scanner) object(depth int) bool {
 	if depth > maxDepth {
-		return s.fail(faultDepth, s.i)
+		return s.fail(violationDepth, s.i)
 	}
 	if s.open('}') {
 		return true
@@ -192,7 +192,7 @@ func (s *scanner) object(depth int) bool {
 // array reads an array that is the depth-th level.
 func (s *scanner) array(depth int) bool {
 	if depth > maxDepth {
-		return s.fail(faultDepth, s.i)
+		return s.fail(violationDepth, s.i)
 	}
 	if s.open(']') {
 		return true
@@ -203,7 +203,7 @@ func (s *scanner) array(depth int) bool {
 			return false
 		}
 		if !s.comma() {
-			return s.next(']') || s.fail(faultSyntax, s.i)
+			return s.next(']') || s.fail(violationSyntax, s.i)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func (s *scanner) open(closing byte) (empty bool) {
 func (s *scanner) key() (start, end int, ok bool) {
 	s.space()
 	if s.i >= len(s.b) || s.b[s.i] != '"' {
-		return 0, 0, s.fail(faultSyntax, s.i)
+		return 0, 0, s.fail(violationSyntax, s.i)
 	}
 	start = s.i + 1
 	if !s.text() {
@@ -233,7 +233,7 @@ func (s *scanner) key() (start, end int, ok bool) {
 	}
 	s.space()
 	if !s.next(':') {
-		return 0, 0, s.fail(faultSyntax, s.i)
+		return 0, 0, s.fail(violationSyntax, s.i)
 	}
 	s.space()
 	return start, end, true
@@ -248,7 +248,7 @@ func (s *scanner) comma() bool {
 // closeObject reads the end of an object whose keys begin at index first.
 func (s *scanner) closeObject(first int) bool {
 	if !s.next('}') {
-		return s.fail(faultSyntax, s.i)
+		return s.fail(violationSyntax, s.i)
 	}
 	return !s.unique || s.popDistinctKeys(first)
 }
@@ -273,7 +273,7 @@ func (s *scanner) literal(word string) bool {
 		s.i = end
 		return true
 	}
-	return s.fail(faultSyntax, s.i)
+	return s.fail(violationSyntax, s.i)
 }
 
 // Classes of bytes.
@@ -313,7 +313,7 @@ func (s *scanner) text() bool {
 	for {
 		i = skipPlain(b, i)
 		if i >= len(b) {
-			return s.fail(faultSyntax, len(b))
+			return s.fail(violationSyntax, len(b))
 		}
 		switch c := b[i]; classes[c] {
 		case classQuote:
@@ -328,11 +328,11 @@ func (s *scanner) text() bool {
 		case classWide:
 			r, size := utf8.DecodeRune(b[i:])
 			if r == utf8.RuneError && size == 1 {
-				return s.fail(faultUTF8, i)
+				return s.fail(violationUTF8, i)
 			}
 			i += size
 		default: // control characters, the three white space ones included
-			return s.fail(faultSyntax, i)
+			return s.fail(violationSyntax, i)
 		}
 	}
 }
@@ -367,7 +367,7 @@ func skipPlain(b []byte, i int) int {
 // escape reads an escape sequence at i and returns its length, 0 if it is refused.
 func (s *scanner) escape(i int) int {
 	if i+1 >= len(s.b) {
-		s.fail(faultSyntax, len(s.b))
+		s.fail(violationSyntax, len(s.b))
 		return 0
 	}
 	switch s.b[i+1] {
@@ -376,7 +376,7 @@ func (s *scanner) escape(i int) int {
 	case 'u':
 		return s.unicodeEscape(i)
 	}
-	s.fail(faultSyntax, i+1)
+	s.fail(violationSyntax, i+1)
 	return 0
 }
 
@@ -385,10 +385,10 @@ func (s *scanner) unicodeEscape(i int) int {
 	unit, ok := hex4(s.b, i+2)
 	switch {
 	case !ok:
-		s.fail(faultSyntax, i)
+		s.fail(violationSyntax, i)
 		return 0
 	case unit == 0:
-		s.fail(faultNull, i)
+		s.fail(violationNull, i)
 		return 0
 	case unit < 0xd800 || unit > 0xdfff:
 		return 6
@@ -398,7 +398,7 @@ func (s *scanner) unicodeEscape(i int) int {
 			return 12
 		}
 	}
-	s.fail(faultSurrogate, i)
+	s.fail(violationSurrogate, i)
 	return 0
 }
 
@@ -428,21 +428,21 @@ func (s *scanner) number() bool {
 	start := s.i
 	s.next('-')
 	if !s.next('0') && !s.digits() {
-		return s.fail(faultSyntax, s.i)
+		return s.fail(violationSyntax, s.i)
 	}
 	if s.next('.') && !s.digits() {
-		return s.fail(faultSyntax, s.i)
+		return s.fail(violationSyntax, s.i)
 	}
 	if s.next('e') || s.next('E') {
 		if !s.next('+') {
 			s.next('-')
 		}
 		if !s.digits() {
-			return s.fail(faultSyntax, s.i)
+			return s.fail(violationSyntax, s.i)
 		}
 	}
 	if s.i-start > maxNumber {
-		return s.fail(faultNumber, start)
+		return s.fail(violationNumber, start)
 	}
 	return true
 }

@@ -139,7 +139,7 @@ func TestCheckJSONUniqueKeys(t *testing.T) {
 	}
 }
 
-func TestCheckJSONTellsWhereButNotWhat(t *testing.T) {
+func TestCheckJSONErrorsHaveOffsetsAndNoContent(t *testing.T) {
 	t.Parallel()
 	err := CheckJSON([]byte(`{"password":"hunter2" "x"}`), JSONRules{})
 	require.EqualError(t, err, "The body is not valid JSON (byte 22).")

@@ -90,7 +90,7 @@ func (s *scanner) popDistinctKeys(first int) bool {
 func (s *scanner) differs(key keySpan, earlier []keySpan) bool {
 	for _, other := range earlier {
 		if key.hash == other.hash && bytes.Equal(s.decoded(key), s.decoded(other)) {
-			return s.fail(faultDuplicate, key.start-1)
+			return s.fail(violationDuplicate, key.start-1)
 		}
 	}
 	return true

@@ -121,7 +121,7 @@ func TestRoomForUploads(t *testing.T) {
 	}
 	holds := func(bytes int) {
 		t.Helper()
-		require.Eventually(t, func() bool { return uploads.ReservedBytes() == bytes }, 30*time.Second, time.Millisecond, "%d held", bytes)
+		require.Eventually(t, func() bool { return uploads.ReservedBytes() == bytes }, time.Minute, time.Millisecond, "%d held", bytes)
 	}
 	answered := func(conn net.Conn) (status int, retry string) {
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
@@ -203,7 +203,7 @@ func TestRoomWhileHandled(t *testing.T) {
 	require.Equal(t, 300, uploads.ReservedBytes())
 	close(goOn)
 	require.Equal(t, 204, <-slow)
-	require.Eventually(t, func() bool { return uploads.ReservedBytes() == 0 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return uploads.ReservedBytes() == 0 }, time.Minute, time.Millisecond)
 	status, err = post("/")
 	require.NoError(t, err)
 	require.Equal(t, 204, status)

@@ -70,8 +70,8 @@ func memberSchema(schema *huma.Schema, name string) *huma.Schema {
 			return property
 		}
 	}
-	others, _ := schema.AdditionalProperties.(*huma.Schema)
-	return others
+	additional, _ := schema.AdditionalProperties.(*huma.Schema)
+	return additional
 }
 
 // allowsNull reports whether null is a value of a schema.

@@ -21,7 +21,7 @@ import (
 // ProblemType is the media type of every error response (RFC 9457).
 const ProblemType = "application/problem+json"
 
-// aboutBlank is the problem type that means "the status says it all".
+// aboutBlank is the problem type without a meaning beyond the status.
 const aboutBlank = "about:blank"
 
 // retryDefault is the Retry-After of a 503 whose error has none.
@@ -53,8 +53,8 @@ var outcomes = []outcome{
 	{hub.ErrPeerTimeout, http.StatusGatewayTimeout, "peer_timeout", "The other side did not answer in time."},
 }
 
-// kindless are the responses to errors of the server and the router, which have no kind.
-var kindless = map[int]outcome{
+// routerOutcomes are the responses to errors of the server and the router, by status.
+var routerOutcomes = map[int]outcome{
 	http.StatusMethodNotAllowed:            {code: "method_not_allowed", detail: "This address does not know the method; the Allow header lists those it knows."},
 	http.StatusRequestTimeout:              {code: "request_timeout", detail: "The request did not arrive in time."},
 	http.StatusRequestHeaderFieldsTooLarge: {code: "headers_too_large", detail: "The request's headers are too large."},
@@ -175,7 +175,7 @@ func outcomeOf(status int) outcome {
 			return outcomes[i]
 		}
 	}
-	if found, ok := kindless[status]; ok {
+	if found, ok := routerOutcomes[status]; ok {
 		return found
 	}
 	title := http.StatusText(status)

@@ -116,26 +116,50 @@ func TestReservations(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1767323045, 0)
 	u := NewUploads(100, func() time.Time { return now })
-	first, ok := u.reserve(60)
+	first, ok := u.reserve(60, false)
 	require.True(t, ok)
-	_, ok = u.reserve(41)
+	_, ok = u.reserve(41, false)
 	require.False(t, ok, "a byte too many")
-	second, ok := u.reserve(40)
+	second, ok := u.reserve(40, false)
 	require.True(t, ok, "the last byte")
 	require.Equal(t, 100, u.ReservedBytes())
 	u.startHandling(first)
 	now = now.Add(longTimeout - 1)
-	_, ok = u.reserve(1)
+	_, ok = u.reserve(1, false)
 	require.False(t, ok, "the second may still arrive")
 	now = now.Add(1)
-	third, ok := u.reserve(40)
+	third, ok := u.reserve(40, false)
 	require.True(t, ok, "the second can no longer arrive")
-	_, ok = u.reserve(1)
+	_, ok = u.reserve(1, false)
 	require.False(t, ok, "the first is being handled, however long")
 	u.startHandling(second)
 	u.release(first)
 	u.release(third)
 	require.Zero(t, u.ReservedBytes(), "what expired does not come back")
+}
+
+// Strangers' bodies and those of users take no room from each other.
+func TestOpenReservations(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1767323045, 0)
+	u := NewUploads(100, func() time.Time { return now })
+	open, ok := u.reserve(maxOpenBytes, true)
+	require.True(t, ok)
+	_, ok = u.reserve(1, true)
+	require.False(t, ok)
+	_, ok = u.reserve(100, false)
+	require.True(t, ok)
+	u.startHandling(open)
+	now = now.Add(openTimeout)
+	_, ok = u.reserve(1, true)
+	require.False(t, ok, "it is being handled")
+	u.release(open)
+	_, ok = u.reserve(maxOpenBytes, true)
+	require.True(t, ok)
+	now = now.Add(openTimeout)
+	_, ok = u.reserve(1, true)
+	require.True(t, ok, "the body can no longer arrive")
+	require.Equal(t, 101, u.ReservedBytes(), "that of a user still may")
 }
 
 // Which bodies are given room: forms that are longer than fiber takes, as far as allowed.
@@ -160,6 +184,10 @@ func TestAdmissions(t *testing.T) {
 		"for administrators only":   {form, 150, Admission{MaxBytes: 200, AdminOnly: true}, 0, 0},
 		"nothing is allowed":        {form, 150, Admission{}, 0, 0},
 		"no form":                   {"application/json", 150, Admission{MaxBytes: 200}, 0, 0},
+		"open":                      {"application/json", 150, Admission{MaxBytes: 200, Open: true}, 200, 150},
+		"open, the longest":         {"application/json", 200, Admission{MaxBytes: 200, Open: true}, 200, 200},
+		"open, too long":            {"application/json", 201, Admission{MaxBytes: 200, Open: true}, 0, 0},
+		"open, of unknown length":   {"application/json", -1, Admission{MaxBytes: 200, Open: true}, 0, 0},
 		"nearly a form":             {"multipart/form-dat", 150, Admission{MaxBytes: 200}, 0, 0},
 		"exactly a form":            {"multipart/form-data", 150, Admission{MaxBytes: 200}, 200, 150},
 		"no room":                   {form, 401, Admission{MaxBytes: 500}, 0, 0},

@@ -17,6 +17,12 @@ import (
 // time. Reading a form takes up to three times as much.
 const MaxUploadBytes = 2 * maxInMemory
 
+// maxOpenBytes is how many bytes of long bodies of strangers it holds beside them.
+const maxOpenBytes = 16 << 20
+
+// openTimeout is how long a request with a long body of a stranger may take to arrive.
+const openTimeout = 30 * time.Second
+
 // maxInMemory is how much of a form is held in memory: fasthttp writes the rest of a form
 // whose length is known to temporary files, and deletes them after the request.
 const maxInMemory = 16 << 20
@@ -33,12 +39,13 @@ const headerUpload = "X-Hub-Upload"
 type Admission struct {
 	MaxBytes  int  // 0 = no more than MaxBody
 	AdminOnly bool // refused: only administrators may send a longer body
+	Open      bool // for strangers, and for bodies that are no forms, of known length: they take no room from others
 }
 
 // Uploads limits the memory for long bodies while they are read and handled.
 type Uploads struct {
 	mu           sync.Mutex
-	limit        int                    // bytes
+	limit        int                    // bytes, of those that are not open
 	reservations map[string]reservation // by id
 	now          func() time.Time
 	forms        formErrors
@@ -52,6 +59,7 @@ type Uploads struct {
 // handler.
 type reservation struct {
 	bytes   int
+	isOpen  bool
 	expires time.Time // zero: the body is being handled
 }
 
@@ -61,7 +69,11 @@ func NewUploads(limit int, now func() time.Time) *Uploads {
 }
 
 // reserve reserves room for a body; ok is false if there is not enough.
-func (u *Uploads) reserve(length int) (id string, ok bool) {
+func (u *Uploads) reserve(length int, isOpen bool) (id string, ok bool) {
+	limit, timeout := u.limit, longTimeout
+	if isOpen {
+		limit, timeout = maxOpenBytes, openTimeout
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now, sum := u.now(), length
@@ -70,13 +82,15 @@ func (u *Uploads) reserve(length int) (id string, ok bool) {
 			delete(u.reservations, id)
 			continue
 		}
-		sum += reserved.bytes
+		if reserved.isOpen == isOpen {
+			sum += reserved.bytes
+		}
 	}
-	if sum > u.limit {
+	if sum > limit {
 		return "", false
 	}
 	id = uuid.NewString()
-	u.reservations[id] = reservation{length, now.Add(longTimeout)}
+	u.reservations[id] = reservation{length, isOpen, now.Add(timeout)}
 	return id, true
 }
 
@@ -85,7 +99,7 @@ func (u *Uploads) startHandling(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if reserved, ok := u.reservations[id]; ok {
-		u.reservations[id] = reservation{bytes: reserved.bytes}
+		u.reservations[id] = reservation{bytes: reserved.bytes, isOpen: reserved.isOpen}
 	}
 }
 
@@ -129,23 +143,21 @@ func (u *Uploads) ErrorHandler(next fiber.ErrorHandler) fiber.ErrorHandler {
 	}
 }
 
-// BodyLimits admits forms longer than fiber's BodyLimit if admit allows it and there is
-// room. admit is called when the headers of a request have arrived. Call BodyLimits
+// BodyLimits admits bodies longer than fiber's BodyLimit if admit allows it and there is
+// room: forms, and others where the admission is open. admit is called when the headers of a request have arrived. Call BodyLimits
 // before the app listens; further calls add further rules.
 func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorization string) Admission) {
 	server := app.Server()
 	next := server.HeaderReceived
 	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		if !isForm(header.ContentType()) {
+		length, isForm := header.ContentLength(), isForm(header.ContentType())
+		if length >= 0 && length <= app.Config().BodyLimit || length < 0 && !isForm {
 			return fasthttp.RequestConfig{} // the usual case, on the hot path
-		}
-		if length := header.ContentLength(); length >= 0 && length <= app.Config().BodyLimit {
-			return fasthttp.RequestConfig{}
 		}
 		path, _, _ := bytes.Cut(header.RequestURI(), []byte("?"))
 		admission := admit(string(header.Method()), string(path), string(header.Peek(fiber.HeaderAuthorization)))
 		switch {
-		case admission.MaxBytes > 0:
+		case admission.MaxBytes > 0 && (admission.Open || isForm):
 			return u.admit(header, admission)
 		case next != nil:
 			return next(header)
@@ -167,13 +179,17 @@ func (u *Uploads) admit(header *fasthttp.RequestHeader, admission Admission) fas
 		maxBytes = min(maxBytes, maxInMemory)
 		length = maxBytes
 	}
-	id, ok := u.reserve(min(length, maxInMemory))
+	id, ok := u.reserve(min(length, maxInMemory), admission.Open)
 	if !ok {
 		header.Set(headerUpload, u.busy)
 		return fasthttp.RequestConfig{}
 	}
 	header.Set(headerUpload, id)
-	return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: maxBytes}
+	timeout := longTimeout
+	if admission.Open {
+		timeout = openTimeout
+	}
+	return fasthttp.RequestConfig{ReadTimeout: timeout, MaxRequestBodySize: maxBytes}
 }
 
 // ReservedBytes returns how many bytes are reserved now.

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
-// integration stores a tenant's integration and gives the ids of both.
+// integration stores a tenant's integration and returns the ids of both.
 func integration(t *testing.T, db *pgxpool.Pool) (id, tenant uuid.UUID) {
 	t.Helper()
 	ctx, queries := context.Background(), dbgen.New(db)
@@ -77,6 +77,31 @@ func TestAllOrNothing(t *testing.T) {
 	require.Equal(t, 1, rows)
 	require.Equal(t, 1, entries)
 	require.Equal(t, entry.Event.ID, name)
+}
+
+// An event whose effect PostgreSQL aborts, because it and another transaction wait for each
+// other, is stored by another try. A conflict that does not end is the caller's to repeat.
+func TestDeadlock(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	id, tenant := integration(t, db)
+	var deadlocks, tries int
+	b := inbox.New(db, func(ctx context.Context, tx pgx.Tx, _ hub.Event) error {
+		if tries++; tries > deadlocks {
+			return nil
+		}
+		_, err := tx.Exec(ctx, `do $$ begin raise exception using errcode = 'deadlock_detected'; end $$`)
+		return err
+	}, nil, slog.New(slog.DiscardHandler), time.Now)
+	t.Cleanup(b.Close)
+	deadlocks = 2
+	outcome, err := b.Store(context.Background(), item(id, tenant, "one"))
+	require.NoError(t, err)
+	require.Equal(t, []any{inbox.Accepted, 3}, []any{outcome, tries})
+	deadlocks, tries = 1000, 0
+	_, err = b.Store(context.Background(), item(id, tenant, "two"))
+	require.ErrorIs(t, err, hub.ErrUnavailable)
+	require.Less(t, tries, 10)
 }
 
 // failing is an inbox over a product that fails as long as the test asks for it, and counts

@@ -66,9 +66,9 @@ func displayableBody(body []byte) []byte {
 	if len(body) <= maxRefusedBody && utf8.Valid(body) && json.Valid(body) {
 		return body
 	}
-	shown, err := json.Marshal(map[string]string{"refused_body": string(body[:min(len(body), maxRefusedText)])})
+	displayed, err := json.Marshal(map[string]string{"refused_body": string(body[:min(len(body), maxRefusedText)])})
 	if err != nil { // strings can always be written
 		return []byte(`{}`)
 	}
-	return shown
+	return displayed
 }

@@ -20,6 +20,7 @@ import (
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/bulk"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 )
 
 // writer stores one batch after another.
@@ -57,10 +58,24 @@ func (w *writer) callerError(err error) error {
 	return wrapped
 }
 
-// transact stores events and applies their effects, all or none.
+// maxAttempts is how often a transaction runs that conflicts with others.
+const maxAttempts = 5
+
+// transact stores events and applies their effects, all or none. It starts again when
+// PostgreSQL ended the transaction because it and another waited for each other.
 func (w *writer) transact(batch []*pendingEvent) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
+	var err error
+	for range maxAttempts {
+		if err = w.transactOnce(ctx, batch); !dberr.IsConflict(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (w *writer) transactOnce(ctx context.Context, batch []*pendingEvent) error {
 	return store.InTx(ctx, w.pool, func(tx pgx.Tx) error {
 		inserted, err := w.insert(ctx, tx, batch)
 		if err != nil {

@@ -8,17 +8,17 @@ import (
 // that the peer's status names, not its address, which may change. Integrations whose
 // peer names no account are indistinguishable, so each handshake counts as the same one.
 
-// ClaimAccount lets an account of the peer's product have the integration. samePeer
-// says that the claimant's key or registration is already the integration's; account
+// ClaimAccount assigns the integration to an account of the peer's product. samePeer
+// reports whether the claimant's key or registration is already the integration's; account
 // is "" if unknown. A linked integration of another account is a [hub.ErrConflict].
 //
 // A claim by another account after the integration ended makes it new: it loses the
 // secrets, keys and addresses of the previous account, and so do events on their way.
 func (i *Integration) ClaimAccount(samePeer bool, account string) (isNew bool, err error) {
 	bothKnown := i.PeerAccount != "" && account != ""
-	same := samePeer || bothKnown && i.PeerAccount == account
+	isSameAccount := samePeer || bothKnown && i.PeerAccount == account
 	switch {
-	case same:
+	case isSameAccount:
 	case !i.IsLinked():
 		if i.PeerAccount != "" {
 			i.AccountSince = i.RevokedAt
@@ -32,7 +32,7 @@ func (i *Integration) ClaimAccount(samePeer bool, account string) (isNew bool, e
 		return false, hub.Errorf(hub.ErrConflict, hub.CodeOtherAccountConnected,
 			"Another account of %s is connected already: revoke that integration first.", i.Product)
 	}
-	if account != "" || !same {
+	if account != "" || !isSameAccount {
 		i.PeerAccount = account
 	}
 	return isNew, nil

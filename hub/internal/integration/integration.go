@@ -35,6 +35,7 @@ type Integration struct {
 	EventTypes     []string // that the peer subscribed to; * = all
 	Features       []string // that the peer offers
 	Uses           []string // that our administrator asked for, e.g. reminders
+	Ordered        bool     // the peer gets the events of one ordering key one at a time
 
 	// The pending secret and key are what a registration under way brings the peer.
 	// They come into force when it succeeds; what they replace stays valid for an overlap.

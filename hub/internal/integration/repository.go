@@ -7,14 +7,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/dberr"
 )
-
-const uniqueViolation = "23505" // of PostgreSQL
 
 // Repository loads and saves integrations. Its errors can be returned to a caller.
 type Repository struct{ queries *dbgen.Queries }
@@ -152,13 +150,18 @@ func (r Repository) SavePeerAccount(ctx context.Context, i Integration) error {
 	return store.Wrap("storing the peer's account", err)
 }
 
+// SaveOrdered stores whether the integration is ordered and returns what is stored.
+func (r Repository) SaveOrdered(ctx context.Context, i Integration) (Integration, error) {
+	row, err := r.queries.SetIntegrationOrdered(ctx, i.Ordered, i.ID)
+	return fromRow(row), store.Wrap("storing the integration", err)
+}
+
 // SetProduct sets the product of an integration that has the product unnamed until now. It
 // reports false, and changes nothing, if the integration has another product, is revoked,
 // or was connected from here, or if the tenant has an integration with the product.
 func (r Repository) SetProduct(ctx context.Context, id uuid.UUID, unnamed, product string) (bool, error) {
 	changed, err := r.queries.SetIntegrationProduct(ctx, dbgen.SetIntegrationProductParams{Product: product, ID: id, Unnamed: unnamed})
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == uniqueViolation { // made concurrently
+	if dberr.Code(err) == dberr.UniqueViolation { // made concurrently
 		return false, nil
 	}
 	return changed > 0, store.Wrap("setting the product of an integration", err)
@@ -196,7 +199,7 @@ func fromRow(row dbgen.Integration) Integration {
 		ID: row.ID, Identity: Identity{row.TenantID, row.Environment, row.Product},
 		Status: Status(row.Status), Disabled: row.Disabled, LastError: value(row.LastError),
 		APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl, PeerWebhookURL: row.PeerWebhookUrl,
-		EventTypes: row.EventTypes, Features: row.Features, Uses: row.Enabled,
+		EventTypes: row.EventTypes, Features: row.Features, Uses: row.Enabled, Ordered: row.Ordered,
 		Secret: row.Secret, PreviousSecret: row.PreviousSecret, PreviousSecretExpiresAt: row.PreviousExpiresAt, PendingSecret: row.PendingSecret,
 		RemoteKey: row.RemoteKey, RemoteKeyLast4: row.RemoteLast4, PreviousRemoteKey: row.PreviousRemoteKey, IsLink: row.Link,
 		PendingLocalKey: row.PendingKey, PendingLocalKeyID: row.PendingKeyID,

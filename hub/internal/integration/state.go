@@ -157,6 +157,17 @@ func (i *Integration) Enable(retryAt time.Time) (mustRegister bool, err error) {
 	return true, nil
 }
 
+// SetOrdered sets whether the peer gets the events of one ordering key one at a time, and
+// reports whether that changed. A revoked integration is a [hub.ErrConflict].
+func (i *Integration) SetOrdered(ordered bool) (changed bool, err error) {
+	if i.RevokedAt != nil {
+		return false, errRevoked()
+	}
+	changed = i.Ordered != ordered
+	i.Ordered = ordered
+	return changed, nil
+}
+
 // CanRotate returns nil when the webhook secret may be rotated, else a
 // [hub.ErrConflict].
 func (i *Integration) CanRotate() error {

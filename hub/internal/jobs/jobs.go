@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,31 +72,45 @@ func NewRunner(db *pgxpool.Pool, product string, jobs []module.Job, log *slog.Lo
 	return &Runner{db: db, product: product, jobs: jobs, log: log, now: now, holder: lease.NewHolder()}
 }
 
-// startSpacing is the time between the starts of two jobs. Were they to begin together, each
-// would open a connection to the database, which the first would have left for the next.
+// startSpacing is the time between the starts of two jobs. Were those that are due to begin
+// together, each would open a connection to the database, which the first would have left for
+// the next.
 const startSpacing = 25 * time.Millisecond
 
 // Run looks for due runs every second. It returns when ctx has ended and every run too.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
+	found := make(map[string]chan state)
 	for i, job := range r.jobs {
-		running.Go(func() {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(time.Duration(i) * startSpacing):
-			}
-			if job.EveryProcess {
-				r.runHere(ctx, job)
-			} else {
-				r.poll(ctx, job)
-			}
-		})
+		if job.EveryProcess {
+			running.Go(func() {
+				if wait(ctx, time.Duration(i)*startSpacing) {
+					r.runHere(ctx, job)
+				}
+			})
+			continue
+		}
+		work := make(chan state, 1)
+		found[job.Name] = work
+		running.Go(func() { r.runFound(ctx, job, work) })
+	}
+	if len(found) > 0 {
+		r.poll(ctx, found)
 	}
 }
 
-// runHere runs a job of every process on this one.
+// wait waits for d; it returns false if ctx ends before.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// runHere runs a job that every process runs.
 func (r *Runner) runHere(ctx context.Context, job module.Job) {
 	tick := time.NewTicker(job.Every)
 	defer tick.Stop()
@@ -113,17 +129,31 @@ func (r *Runner) runHere(ctx context.Context, job module.Job) {
 	}
 }
 
-// poll runs one job whenever it is due: one run at a time, over all processes.
-func (r *Runner) poll(ctx context.Context, job module.Job) {
+// poll loads every second the states of all jobs, with one query, and sends each that has work
+// to the goroutine that runs it.
+func (r *Runner) poll(ctx context.Context, found map[string]chan state) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	failing := false
 	for {
-		err := r.RunDue(ctx, job)
+		states, err := r.loadStates(ctx, slices.Sorted(maps.Keys(found)))
 		if err != nil && !failing && ctx.Err() == nil {
-			r.log.Warn("looking for due jobs failed; trying again", "job", job.Name, "error", err)
+			r.log.Warn("looking for due jobs failed; trying again", "error", err)
 		}
 		failing = err != nil
+		for _, job := range r.jobs {
+			state, ok := states[job.Name]
+			if !ok || !state.hasWork(job) {
+				continue
+			}
+			select {
+			case found[job.Name] <- state:
+			default: // it has one already, and loads the state again by itself
+			}
+			if !wait(ctx, startSpacing) {
+				return
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -132,16 +162,47 @@ func (r *Runner) poll(ctx context.Context, job module.Job) {
 	}
 }
 
+// runFound runs one job whenever poll found work: one run at a time, over all processes.
+func (r *Runner) runFound(ctx context.Context, job module.Job, found <-chan state) {
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case state := <-found:
+			err := r.runWhile(ctx, job, state)
+			if err != nil && !failing && ctx.Err() == nil {
+				r.log.Warn("running due jobs failed; trying again", "job", job.Name, "error", err)
+			}
+			failing = err != nil
+		}
+	}
+}
+
 // RunDue runs the due runs of a job, one after the other.
 func (r *Runner) RunDue(ctx context.Context, job module.Job) error {
-	for ctx.Err() == nil {
-		claimed, err := r.claim(ctx, job)
+	states, err := r.loadStates(ctx, []string{job.Name})
+	if err != nil {
+		return err
+	}
+	return r.runWhile(ctx, job, states[job.Name])
+}
+
+// runWhile runs a job in the state that was found, and again while a run of it is due.
+func (r *Runner) runWhile(ctx context.Context, job module.Job, found state) error {
+	for ctx.Err() == nil && found.hasWork(job) {
+		claimed, err := r.claim(ctx, job, found)
 		if err != nil || claimed == nil {
 			return err
 		}
 		if err := r.runClaimed(ctx, job, *claimed); err != nil {
 			return err
 		}
+		states, err := r.loadStates(ctx, []string{job.Name})
+		if err != nil {
+			return err
+		}
+		found = states[job.Name]
 	}
 	return nil
 }
@@ -149,7 +210,7 @@ func (r *Runner) RunDue(ctx context.Context, job module.Job) error {
 // runClaimed runs a job while the lease is renewed, and records the result. It tries that
 // for as long as it has the lease; after that the run is due again.
 func (r *Runner) runClaimed(ctx context.Context, job module.Job, claimed claim) error {
-	working, stop := lease.Keep(ctx, claimed.taken, lease.Terms{Renew: renewInterval, GiveUp: maxUnrenewed}, func(ctx context.Context) (bool, error) {
+	working, stop := lease.Keep(ctx, claimed.claimedAt, lease.Terms{Renew: renewInterval, GiveUp: maxUnrenewed}, func(ctx context.Context) (bool, error) {
 		return r.renew(ctx, claimed.row.ID)
 	})
 	defer stop()

@@ -3,7 +3,10 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,6 +114,64 @@ func TestRepeats(t *testing.T) {
 	require.Empty(t, b.later(time.Hour-time.Second))
 	require.Len(t, b.later(time.Second), 1)
 	require.Len(t, b.later(10*time.Hour), 1, "what was missed is not made up for")
+}
+
+// queryCounter counts queries.
+type queryCounter struct{ n atomic.Int64 }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (c *queryCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.n.Add(1)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (*queryCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// A running runner finds what is due of every job, however many there are, with one query a
+// second for all of them.
+func TestManyJobs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	settings, counter := b.db.Config(), &queryCounter{}
+	settings.ConnConfig.Tracer = counter
+	db, err := pgxpool.NewWithConfig(t.Context(), settings)
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	ran := make(chan string, 100)
+	list := []module.Job{b.job}
+	list[0].Run = func(_ context.Context, payload []byte) error {
+		ran <- string(payload)
+		return nil
+	}
+	for n := range 19 {
+		list = append(list, module.Job{Name: fmt.Sprintf("repeats-%d", n), Every: time.Hour, Run: func(context.Context, []byte) error {
+			ran <- "repeats"
+			return nil
+		}})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { jobs.NewRunner(db, "clinic", list, slog.New(slog.DiscardHandler), time.Now).Run(ctx) })
+	for range 19 {
+		require.Equal(t, "repeats", <-ran, "each was planned and has run")
+	}
+	require.Eventually(t, func() bool {
+		var ended int
+		require.NoError(t, b.db.QueryRow(t.Context(), `select count(*) from hub.jobs where repeats and leased_to is null and due_at > now()`).Scan(&ended))
+		return ended == 19
+	}, time.Minute, 10*time.Millisecond)
+	b.clock = hubtest.NewClock(time.Now())
+	began := time.Now()
+	before := counter.n.Load()
+	for n := range 5 {
+		b.enqueue("", fmt.Sprint(n), 0)
+		require.Equal(t, fmt.Sprint(n), <-ran)
+	}
+	asked, seconds := counter.n.Load()-before, int64(time.Since(began)/time.Second)+1
+	require.LessOrEqual(t, asked, 6*5+19+7+seconds, "the runs, what each repeating job looks for after its own, and one look a second")
+	cancel()
+	running.Wait()
 }
 
 // A job of every process is run by each of them, and again after a failure.

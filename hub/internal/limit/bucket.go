@@ -42,7 +42,7 @@ func (l *Limiter) AllowBurst(ctx context.Context, name, key string, rate Rate, b
 	// Taken here as well, so that the bucket is not full when Redis is lost.
 	wait, lack := l.buckets.take(counter, rule, l.now())
 	if l.client != nil {
-		isShared := l.ask(ctx, func(limited context.Context, _ bool) error {
+		isShared := l.withRedis(ctx, func(limited context.Context, _ bool) error {
 			taken, err := takeToken.Run(limited, l.client, []string{l.prefix + ":bucket:" + counter}, rule.interval.Microseconds(), rule.capacity.Microseconds()).Int64Slice()
 			if err == nil {
 				wait, lack = time.Duration(taken[0])*time.Microsecond, time.Duration(taken[1])*time.Microsecond

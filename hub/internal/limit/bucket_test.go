@@ -24,7 +24,7 @@ func (o *observed) burst(t *testing.T, key string) (taken int, refused Result) {
 // A bucket holds 20 tokens and gets one each second; refused requests take none.
 func TestBucketInMemory(t *testing.T) {
 	t.Parallel()
-	o := newLimiter(t, nil)
+	o := observe(t, nil)
 	start := time.Now()
 	now := start
 	o.now = func() time.Time { return now }
@@ -58,7 +58,7 @@ func TestBucketInMemory(t *testing.T) {
 func TestBucketInRedis(t *testing.T) {
 	t.Parallel()
 	server := newRedis(t).start()
-	mine, other := newLimiter(t, server.options()), newLimiter(t, server.options())
+	mine, other := observe(t, server.options()), observe(t, server.options())
 	begin := time.Now()
 	first, refused := mine.burst(t, "a")
 	second, _ := other.burst(t, "a")

@@ -24,7 +24,7 @@ func SetHeaders(set func(name, value string), r Result) {
 	}
 }
 
-// Err is nil for an allowed request and else the 429 that says when to come back.
+// Err returns nil for an allowed request and else the 429 with the time to wait.
 func (r Result) Err() error {
 	if r.Allowed {
 		return nil

@@ -18,17 +18,17 @@ import (
 const (
 	prefix       = "hub:limit"            // of the keys in Redis
 	redisTimeout = 100 * time.Millisecond // longest wait for one decision
-	downTime     = time.Second            // how long a failed Redis is left alone
+	downTime     = time.Second            // until a failed Redis is tried again
 	cleanUpEvery = time.Minute            // how often the local counters are tidied
 )
 
-// errDown stands for the failure that another request has already reported.
+// errDown is returned for a failure that another request has already reported.
 var errDown = errors.New("found Redis down a moment ago")
 
-// Config says where to count.
+// Config is where a [Limiter] counts.
 type Config struct {
 	Redis           *redis.Options // nil = only in this process
-	Installation    string         // whose counters these are: others may use the same Redis
+	Installation    string         // in the keys of the counters: other installations may use the same Redis
 	Log             *slog.Logger   // logs once when Redis is lost and once when it is back
 	OnLocalDecision func()         // called for each decision made here because Redis is down; may be nil
 }
@@ -42,12 +42,13 @@ type Limiter struct {
 	local   limiter.Store
 	buckets buckets
 	client  *redis.Client // nil = only in this process
+	timeout time.Duration // longest wait of one decision for Redis
 	prefix  string        // of the keys in Redis
 
-	mu    sync.Mutex                    // held while store is made
-	store atomic.Pointer[limiter.Store] // counts in Redis; nil until Redis has answered once
-	retry atomic.Int64                  // unix nanoseconds when Redis is tried again; 0 = it works
-	back  atomic.Int64                  // unix nanoseconds when Redis last came back; 0 = it was never away
+	mu             sync.Mutex                    // held while store is made
+	store          atomic.Pointer[limiter.Store] // counts in Redis; nil until Redis has answered once
+	retry          atomic.Int64                  // unix nanoseconds when Redis is tried again; 0 = it works
+	availableSince atomic.Int64                  // unix nanoseconds when Redis last came back; 0 = it was never away
 }
 
 // Result is the decision about one request.
@@ -61,16 +62,19 @@ type Result struct {
 
 // New returns a limiter. It does not wait for Redis, which may as well come up later.
 // The limiter keeps connections of its own, with short time-outs and no retries.
-func New(cfg Config) *Limiter {
+func New(cfg Config) *Limiter { return newLimiter(cfg, redisTimeout) }
+
+func newLimiter(cfg Config, timeout time.Duration) *Limiter {
 	l := &Limiter{
-		log: cfg.Log, onLocal: cfg.OnLocalDecision, now: time.Now, prefix: prefix + ":" + cfg.Installation,
+		timeout: timeout,
+		log:     cfg.Log, onLocal: cfg.OnLocalDecision, now: time.Now, prefix: prefix + ":" + cfg.Installation,
 		local: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: prefix, CleanUpInterval: cleanUpEvery}),
 	}
 	if cfg.Redis != nil {
 		options := *cfg.Redis
 		options.ContextTimeoutEnabled = true
-		options.DialTimeout, options.PoolTimeout = redisTimeout, redisTimeout
-		options.ReadTimeout, options.WriteTimeout = redisTimeout, redisTimeout
+		options.DialTimeout, options.PoolTimeout = timeout, timeout
+		options.ReadTimeout, options.WriteTimeout = timeout, timeout
 		options.MaxRetries, options.DialerRetries = -1, 1
 		l.client = redis.NewClient(&options)
 	}
@@ -102,8 +106,8 @@ func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result
 	local, err := l.local.Get(ctx, counter, want)
 	if l.client != nil {
 		if state, ok := l.shared(ctx, counter, want); ok {
-			if err == nil && stricter(local, state) && l.now().Before(time.Unix(0, l.back.Load()).Add(rate.Period)) {
-				state = local // Redis has not heard of what was counted while it was away
+			if err == nil && stricter(local, state) && l.now().Before(time.Unix(0, l.availableSince.Load()).Add(rate.Period)) {
+				state = local // Redis lacks what was counted while it was down
 			}
 			return l.result(rate, state)
 		}
@@ -127,7 +131,7 @@ func (l *Limiter) Peek(ctx context.Context, name, key string, rate Rate) Result 
 	want := limiter.Rate{Limit: rate.Limit, Period: rate.Period}
 	if store := l.store.Load(); store != nil && l.client != nil {
 		var state limiter.Context
-		isShared := l.ask(ctx, func(limited context.Context, _ bool) (err error) {
+		isShared := l.withRedis(ctx, func(limited context.Context, _ bool) (err error) {
 			state, err = (*store).Peek(limited, counter, want)
 			return err
 		})
@@ -147,7 +151,7 @@ func stricter(a, b limiter.Context) bool {
 	return a.Reached && !b.Reached || a.Reached == b.Reached && a.Remaining < b.Remaining
 }
 
-// result completes what the store says. Its end of the period is in whole seconds,
+// result completes the state of a store. Its end of the period is in whole seconds,
 // rounded down: the real one may be up to a second later.
 func (l *Limiter) result(rate Rate, state limiter.Context) Result {
 	wait := time.Unix(state.Reset+1, 0).Sub(l.now())
@@ -161,18 +165,18 @@ func (l *Limiter) result(rate Rate, state limiter.Context) Result {
 	}
 }
 
-// shared counts in Redis; ok is false where Redis is down.
+// shared counts in Redis; ok is false if Redis is down.
 func (l *Limiter) shared(ctx context.Context, counter string, rate limiter.Rate) (state limiter.Context, ok bool) {
-	ok = l.ask(ctx, func(limited context.Context, probing bool) (err error) {
+	ok = l.withRedis(ctx, func(limited context.Context, probing bool) (err error) {
 		state, err = l.count(limited, counter, rate, probing)
 		return err
 	})
 	return state, ok
 }
 
-// ask makes a request to Redis; ok is false where Redis is down. After a failure it is
-// left alone for a while; then one request tries it, the others still do not wait.
-func (l *Limiter) ask(ctx context.Context, request func(limited context.Context, probing bool) error) (ok bool) {
+// withRedis makes a request to Redis; ok is false if Redis is down. After a failure no request
+// is made for a while; then one request tries Redis and the others do not wait.
+func (l *Limiter) withRedis(ctx context.Context, request func(limited context.Context, probing bool) error) (ok bool) {
 	retry := l.retry.Load()
 	if retry != 0 {
 		now := l.now()
@@ -180,31 +184,31 @@ func (l *Limiter) ask(ctx context.Context, request func(limited context.Context,
 			return false
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, redisTimeout)
+	limited, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	err := request(limited, retry != 0)
 	switch {
 	case err == nil:
 		if retry != 0 && l.retry.Swap(0) != 0 {
-			l.back.Store(l.now().UnixNano())
+			l.availableSince.Store(l.now().UnixNano())
 			l.log.Info("rate limits are counted in Redis again")
 		}
 		return true
 	case ctx.Err() == nil:
-		l.lost(err)
+		l.markDown(err)
 	}
 	return false
 }
 
-// lost remembers that Redis is down, and logs it if that is news.
-func (l *Limiter) lost(err error) {
+// markDown records that Redis is down and logs the transition.
+func (l *Limiter) markDown(err error) {
 	if l.retry.Swap(l.now().Add(downTime).UnixNano()) == 0 {
 		l.log.Warn("rate limits are counted per process: Redis does not answer", "error", err)
 	}
 }
 
 // count counts in Redis, making the store on first use: that loads scripts, which
-// needs a Redis that answers. probing tells that Redis was down before.
+// needs a Redis that answers. probing reports whether Redis was down before.
 func (l *Limiter) count(ctx context.Context, counter string, rate limiter.Rate, probing bool) (limiter.Context, error) {
 	if store := l.store.Load(); store != nil {
 		return (*store).Get(ctx, counter, rate)
@@ -212,12 +216,12 @@ func (l *Limiter) count(ctx context.Context, counter string, rate limiter.Rate, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.store.Load() == nil {
-		if !probing && l.retry.Load() != 0 { // somebody else just failed to make it
+		if !probing && l.retry.Load() != 0 { // another request has just failed to make it
 			return limiter.Context{}, errDown
 		}
 		store, err := redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: l.prefix})
 		if err != nil {
-			l.lost(err) // before those who wait for the lock try the same
+			l.markDown(err) // before requests that wait for the lock try the same
 			return limiter.Context{}, err
 		}
 		l.store.Store(&store)

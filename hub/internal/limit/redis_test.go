@@ -47,7 +47,7 @@ func (s *redisServer) start() *redisServer {
 	s.process.Stdout, s.process.Stderr = &s.output, &s.output
 	require.NoError(s.t, s.process.Start())
 	client := s.client()
-	require.Eventually(s.t, func() bool { return client.Ping(s.t.Context()).Err() == nil }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(s.t, func() bool { return client.Ping(s.t.Context()).Err() == nil }, time.Minute, 5*time.Millisecond)
 	return s
 }
 

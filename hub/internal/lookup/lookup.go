@@ -16,7 +16,7 @@ import (
 )
 
 // Searcher is a hosted product that finds people. A function is nil if the product does not
-// find people so. Each returns at most [MaxMatches].
+// support the search. Each returns at most [MaxMatches].
 type Searcher struct {
 	Product string
 	Phone   func(ctx context.Context, phone string) ([]module.PersonMatch, error)
@@ -85,26 +85,26 @@ func (s *Service) Search(ctx context.Context, q Query) (Result, error) {
 	return result, err
 }
 
-// search is one question to one product.
+// search is one search in one product.
 type search struct {
 	product string
-	ask     func(ctx context.Context, text string) ([]module.PersonMatch, error)
+	find    func(ctx context.Context, text string) ([]module.PersonMatch, error)
 	text    string
 }
 
-// searches returns the questions to the products that find people so.
+// searches returns the searches in all products that support the query.
 func (s *Service) searches(target target) []search {
 	var list []search
 	for _, searcher := range s.searchers {
-		ask, texts := searcher.Phone, target.phone.Forms
+		find, texts := searcher.Phone, target.phone.Forms
 		if target.email != "" {
-			ask, texts = searcher.Email, []string{target.email}
+			find, texts = searcher.Email, []string{target.email}
 		} else if target.cpfEnd != "" {
-			ask, texts = searcher.CPFEnd, []string{target.cpfEnd}
+			find, texts = searcher.CPFEnd, []string{target.cpfEnd}
 		}
 		for _, text := range texts {
-			if ask != nil {
-				list = append(list, search{searcher.Product, ask, text})
+			if find != nil {
+				list = append(list, search{searcher.Product, find, text})
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func (s *Service) searchProducts(ctx context.Context, target target) (all []Matc
 	var running sync.WaitGroup
 	for i, search := range list {
 		running.Go(func() {
-			matches, err := search.ask(ctx, search.text)
+			matches, err := search.find(ctx, search.text)
 			if err != nil {
 				err = fmt.Errorf("asking %s: %w", search.product, err)
 			}

@@ -32,7 +32,7 @@ const minDigits = 10
 // maxTextLength bounds the texts that are parsed as numbers, in bytes.
 const maxTextLength = 40
 
-// PhoneRule is what the message about a text says that is no number.
+// PhoneRule is the message for a text that is no phone number.
 const PhoneRule = "must be a phone number with its area code, such as +55 11 98765-4321"
 
 // Parse parses a number as people write it. Without a country code it is Brazilian and

@@ -8,7 +8,7 @@ import (
 	"integrationhub/hub/module/brazil"
 )
 
-// Query says how a person is looked up: by one of these.
+// Query is what a person is looked up by: exactly one of Phone, Email and CPF.
 type Query struct {
 	Phone string // as people write it
 	Email string
@@ -37,14 +37,14 @@ type target struct {
 
 // parse validates a query. The error is a [hub.ErrInvalid] that does not repeat the value.
 func (q Query) parse() (target, error) {
-	given := 0
+	count := 0
 	for _, field := range []string{q.Phone, q.Email, q.CPF} {
 		if field != "" {
-			given++
+			count++
 		}
 	}
 	switch {
-	case given != 1:
+	case count != 1:
 		return target{}, hub.Invalid(q.Location, "needs one of phone, email and cpf")
 	case q.Phone != "":
 		phone, err := Parse(q.Phone)
@@ -72,7 +72,7 @@ func (q Query) parse() (target, error) {
 }
 
 // shortName keeps the first name and the initials of the others: most people found by two
-// digits are somebody else.
+// digits are not the one who was looked for.
 func shortName(name string) string {
 	words := strings.Fields(name)
 	for i, word := range words {

@@ -38,10 +38,20 @@ type Config struct {
 }
 
 // Outbox stores and sends emails. It is safe for concurrent use.
-type Outbox struct{ config Config }
+type Outbox struct {
+	config       Config
+	countSettled func(status string)
+}
 
 // New returns an outbox; [Outbox.Run] sends its emails.
-func New(c Config) *Outbox { return &Outbox{config: c} }
+func New(c Config) *Outbox { return &Outbox{config: c, countSettled: func(string) {}} }
+
+// CountSettledWith has count called for each email that was sent or given up, with
+// [StatusSent] or [StatusFailed]. It is called before [Outbox.Run].
+func (o *Outbox) CountSettledWith(count func(status string)) *Outbox {
+	o.countSettled = count
+	return o
+}
 
 // For returns the outbox as it is provided to a product.
 func (o *Outbox) For(product string) module.Mailer { return mailer{o, product} }
@@ -54,8 +64,8 @@ type mailer struct {
 // Statuses of a row.
 const (
 	statusWaiting = "waiting"
-	statusSent    = "sent"
-	statusFailed  = "failed"
+	StatusSent    = "sent"
+	StatusFailed  = "failed" // given up
 )
 
 // Limits of an email.
@@ -99,7 +109,7 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 	}
 	status := statusWaiting
 	if m.outbox.config.Server == nil && m.outbox.config.Keep {
-		status = statusSent // it is only kept
+		status = StatusSent // it is only kept
 	}
 	err = dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
 		ID: uuid.Must(uuid.NewV7()), Product: m.product, TenantID: &mail.TenantID, Recipient: to, FromName: headerText(mail.FromName, maxName), ReplyTo: replyTo,
@@ -124,17 +134,14 @@ func CheckAddress(location, text string) error {
 func (o *Outbox) SendOwn(ctx context.Context, tx pgx.Tx, to, subject, text string) error {
 	status := statusWaiting
 	if o.config.Server == nil && o.config.Keep {
-		status = statusSent // it is only kept
+		status = StatusSent // it is only kept
 	}
 	err := dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
-		ID: uuid.Must(uuid.NewV7()), Product: ownProduct, Recipient: to, Subject: headerText(subject, maxSubject), Body: validText(text),
+		ID: uuid.Must(uuid.NewV7()), Product: hub.ProductHub, Recipient: to, Subject: headerText(subject, maxSubject), Body: validText(text),
 		Attachments: []byte("[]"), Status: status,
 	})
 	return store.Wrap("storing a mail", err)
 }
-
-// ownProduct is the product of the hub's own emails.
-const ownProduct = "hub"
 
 // EraseSubject implements [module.Mailer].
 func (m mailer) EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, text string) error {

@@ -13,6 +13,7 @@ import (
 	netmail "net/mail"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,8 @@ type bundle struct {
 	t      *testing.T
 	db     *pgxpool.Pool
 	outbox *mail.Outbox
+	sent   atomic.Int32 // as they are counted
+	failed atomic.Int32
 	mailer module.Mailer
 	tenant uuid.UUID // whose mail it is where a test does not say
 	log    *hubtest.Buffer
@@ -44,7 +47,9 @@ func setup(t *testing.T, change func(*mail.Config)) *bundle {
 	b := &bundle{t: t, db: hubtest.Database(t), tenant: uuid.New(), log: &hubtest.Buffer{}}
 	config := mail.Config{DB: b.db, From: netmail.Address{Name: "Hub", Address: "hub@example.com"}, Log: slog.New(slog.NewTextHandler(b.log, nil))}
 	change(&config)
-	b.outbox = mail.New(config)
+	b.outbox = mail.New(config).CountSettledWith(func(status string) {
+		map[string]*atomic.Int32{mail.StatusSent: &b.sent, mail.StatusFailed: &b.failed}[status].Add(1)
+	})
 	b.mailer = b.outbox.For("scheduling")
 	return b
 }
@@ -92,7 +97,7 @@ func (b *bundle) rows(where string) int {
 
 func (b *bundle) becomes(where string) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return b.rows(where) == 1 }, 15*time.Second, 10*time.Millisecond, where)
+	require.Eventually(b.t, func() bool { return b.rows(where) == 1 }, time.Minute, 10*time.Millisecond, where)
 }
 
 func (b *bundle) exec(sql string) {
@@ -192,8 +197,10 @@ func TestMailThatIsSentLeavesNothingBehind(t *testing.T) {
 		b.send(module.Email{To: "bia@example.com", Subject: "S", Text: "T"})
 	}
 	s.wait(12)
-	require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.rows("true") == 0 }, time.Minute, 10*time.Millisecond)
 	require.Len(t, s.got(), 12, "each once")
+	require.Eventually(t, func() bool { return b.sent.Load() == 12 }, time.Minute, 10*time.Millisecond)
+	require.Zero(t, b.failed.Load())
 	require.Less(t, s.sessions, 12, "a batch shares a connection")
 }
 
@@ -209,7 +216,7 @@ func TestMailBelongsToItsTransaction(t *testing.T) {
 	require.ErrorIs(t, err, undone)
 	b.send(module.Email{To: "bia@example.com", Text: "T"})
 	require.Equal(t, "bia@example.com", s.wait(1)[0].to)
-	require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.rows("true") == 0 }, time.Minute, 10*time.Millisecond)
 	require.Len(t, s.got(), 1)
 }
 
@@ -289,8 +296,9 @@ func TestMailIsGivenUp(t *testing.T) {
 	}}, nil)
 	b := to(t, s)
 	b.send(module.Email{To: "bia@example.com", Subject: "Segredo", Text: "T"})
-	require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.rows("true") == 0 }, time.Minute, 10*time.Millisecond)
 	require.Contains(t, b.log.String(), "mail was given up")
+	require.Eventually(t, func() bool { return b.failed.Load() == 1 }, time.Minute, 10*time.Millisecond)
 	require.Contains(t, b.log.String(), "refused the recipient with 550 5.1.1")
 	require.Contains(t, b.log.String(), "product=scheduling")
 	requireNobody(t, b)
@@ -310,7 +318,7 @@ func TestMailIsGivenUpAfterADay(t *testing.T) {
 	b.exec(`update hub.mails set created_at = now() - interval '23 hours 59 minutes', due_at = now()`)
 	b.becomes("attempts = 2 and due_at between now() and now() + interval '1 minute'")
 	b.exec(`update hub.mails set created_at = now() - interval '24 hours', due_at = now()`)
-	require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.rows("true") == 0 }, time.Minute, 10*time.Millisecond)
 	require.Contains(t, b.log.String(), "refused the sender with 553 5.1.8")
 }
 
@@ -327,7 +335,7 @@ func TestLeasesKeepProcessesApart(t *testing.T) {
 		b.send(module.Email{To: "caio@example.com", Text: "T"})
 	}
 	s.wait(20)
-	require.Eventually(t, func() bool { return b.rows("true") == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.rows("true") == 1 }, time.Minute, 10*time.Millisecond)
 	require.Len(t, s.got(), 20, "two processes send nothing twice, and nothing that is leased")
 	b.exec(`update hub.mails set due_at = now() - interval '1 second'`)
 	require.Equal(t, "bia@example.com", s.wait(21)[20].to)
@@ -343,7 +351,7 @@ func TestOutboxOfDevelopersKeepsMail(t *testing.T) {
 		for _, name := range []string{"bia", "caio", "bia"} {
 			b.send(module.Email{To: name + "@example.com", Subject: "To " + name, Text: "T"})
 		}
-		require.Eventually(t, func() bool { return b.rows("status = 'sent'") == 3 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return b.rows("status = 'sent'") == 3 }, time.Minute, 10*time.Millisecond)
 		all, err := b.outbox.List(t.Context(), "", nil, 10)
 		require.NoError(t, err)
 		require.Len(t, all, 3)
@@ -359,7 +367,7 @@ func TestOutboxOfDevelopersKeepsMail(t *testing.T) {
 
 		b.exec(`update hub.mails set created_at = now() - interval '8 days'`)
 		b.run() // prunes when it starts
-		require.Eventually(t, func() bool { return b.rows("true") == 0 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return b.rows("true") == 0 }, time.Minute, 10*time.Millisecond)
 	}
 	require.Len(t, s.got(), 3)
 }

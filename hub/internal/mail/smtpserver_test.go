@@ -216,7 +216,7 @@ func (s *smtpServer) got() []received {
 
 func (s *smtpServer) wait(n int) []received {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return len(s.got()) >= n }, 15*time.Second, 10*time.Millisecond)
+	require.Eventually(s.t, func() bool { return len(s.got()) >= n }, time.Minute, 10*time.Millisecond)
 	return s.got()
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	gomail "github.com/wneessen/go-mail"
 
 	"integrationhub/hub/internal/store/dbgen"
@@ -90,7 +91,7 @@ func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
 		default:
 			var sendErr error
 			if sendErr = o.send(client, row); sendErr == nil {
-				err = o.settle(working, row, statusSent)
+				err = o.settle(working, row, StatusSent)
 			} else {
 				err = o.handleFailure(working, row, sendErr)
 			}
@@ -116,20 +117,27 @@ func (o *Outbox) send(client *gomail.Client, row dbgen.ClaimMailsRow) error {
 
 // settle ends an email: its row is kept with a final status, or deleted.
 func (o *Outbox) settle(ctx context.Context, row dbgen.ClaimMailsRow, status string) error {
+	end := dbgen.New(o.config.DB).DeleteMail
 	if o.config.Keep {
-		return dbgen.New(o.config.DB).SetMailStatus(ctx, row.ID, status)
+		end = func(ctx context.Context, id uuid.UUID) error {
+			return dbgen.New(o.config.DB).SetMailStatus(ctx, id, status)
+		}
 	}
-	return dbgen.New(o.config.DB).DeleteMail(ctx, row.ID)
+	if err := end(ctx, row.ID); err != nil {
+		return err
+	}
+	o.countSettled(status)
+	return nil
 }
 
-// handleFailure delays an email, or gives up: after a day, or when the server refuses it
+// handleFailure delays an email, or fails it: after a day, or when the server refuses it
 // for good. The log holds neither addresses nor contents.
 func (o *Outbox) handleFailure(ctx context.Context, row dbgen.ClaimMailsRow, cause error) error {
 	reason, final := explain(cause)
 	attrs := []any{"mail", row.ID, "product", row.Product, "attempts", row.Attempts, "reason", reason}
 	if age := time.Duration(row.AgeSeconds * float64(time.Second)); final || age >= giveUp {
 		o.config.Log.Error("mail was given up", attrs...)
-		return o.settle(ctx, row, statusFailed)
+		return o.settle(ctx, row, StatusFailed)
 	}
 	o.config.Log.Warn("mail could not be sent yet", attrs...)
 	return dbgen.New(o.config.DB).SetMailDueAt(ctx, row.ID, retryDelay(row.Attempts).Seconds())

@@ -13,7 +13,9 @@ import (
 
 	"integrationhub/hub/events"
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/eventtype"
+	"integrationhub/hub/internal/mail"
 )
 
 // Metrics is one process' set of metrics.
@@ -37,6 +39,8 @@ type Metrics struct {
 	operational     *prometheus.CounterVec
 	filtered        *prometheus.CounterVec
 	filterErrors    *prometheus.CounterVec
+	mails           *prometheus.CounterVec
+	proxyFailures   prometheus.Counter
 	initialized     sync.Map // products whose counters are exported
 }
 
@@ -61,6 +65,7 @@ func New() *Metrics {
 		filtered:        counter("hub_deliveries_filtered_total", "Deliveries that were not made because the event does not match the endpoint's filter.", "product"),
 		filterErrors:    counter("hub_filter_errors_total", "Of these, those whose filter could not be evaluated for the event.", "product"),
 		operational:     counter("hub_operational_events_total", "Operational events published, by type: what happened to endpoints, integrations and keys.", "type"),
+		mails:           counter("hub_mails_settled_total", "Emails that were sent, or given up (failed): alerts, invitations and those of hosted products.", "status"),
 		duration:        histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
 		deliveryLatency: histogram("hub_delivery_latency_seconds", "Time to deliver, from an event's acceptance or from sending it again."),
 		received:        counter("hub_events_received_total", "Events that peers sent to a hosted product, by what became of them (accepted, duplicate, ignored, refused, failed).", "product", "outcome"),
@@ -69,6 +74,8 @@ func New() *Metrics {
 			Name: "hub_publish_duration_seconds", Help: "Time to make a publication durable.", Buckets: seconds}),
 		limited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_rate_limited_total", Help: "Requests answered 429."}),
+		proxyFailures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hub_egress_proxy_failures_total", Help: "Attempts that failed because of the egress proxy."}),
 		localLimits: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_rate_limit_local_total", Help: "Limits counted in this process alone because Redis did not answer."}),
 		erasures: prometheus.NewCounter(prometheus.CounterOpts{
@@ -78,10 +85,13 @@ func New() *Metrics {
 		abandoned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_targets_abandoned_total", Help: "Endpoints and integrations that were not in use for 15 days and stopped to collect."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.invalid, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.operational, m.filtered, m.filterErrors,
+	m.registry.MustRegister(m.events, m.accepted, m.invalid, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.operational, m.filtered, m.filterErrors, m.mails, m.proxyFailures,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, eventType := range events.FromHub() {
 		m.operational.WithLabelValues(eventType)
+	}
+	for _, status := range []string{mail.StatusSent, mail.StatusFailed} {
+		m.mails.WithLabelValues(status)
 	}
 	return m
 }
@@ -160,6 +170,9 @@ func (m *Metrics) CountAbandoned(targets int) { m.abandoned.Add(float64(targets)
 // CountOperational counts an operational event.
 func (m *Metrics) CountOperational(eventType string) { m.operational.WithLabelValues(eventType).Inc() }
 
+// CountMail counts an email that was sent or given up.
+func (m *Metrics) CountMail(status string) { m.mails.WithLabelValues(status).Inc() }
+
 // CountLimited counts a request answered 429.
 func (m *Metrics) CountLimited() { m.limited.Inc() }
 
@@ -173,6 +186,9 @@ func (m *Metrics) CountAttempts(batch []delivery.AttemptResult, now time.Time) {
 		if a.Sent {
 			m.attempts.WithLabelValues(product, answerClass(a.StatusCode)).Inc()
 			m.duration.WithLabelValues(product).Observe(a.Phases.Total.Seconds())
+		}
+		if client.IsProxyFailure(a.Error) {
+			m.proxyFailures.Inc()
 		}
 		if a.Decision.Status == delivery.Pending {
 			continue

@@ -31,9 +31,10 @@ const (
 	colDeliveryEventType
 	colDeliveryCorrelationID
 	colDeliveryIntegration
-	colDeliveryPriority    // only where one is not normal, or ordered
-	colDeliveryOrderingKey // only of ordered deliveries
-	colDeliveryBehind      // only of ordered deliveries: others go first
+	colDeliveryPriority    // only where one is not normal, or may not be due at once
+	colDeliveryOrderingKey // only of those that may not be due at once
+	colDeliveryBehind      // the same: others of its key go first
+	colDeliveryHeld        // the same: a person's deletion
 )
 
 var deliveryTypes = []uint32{colDeliveryID: bulk.UUIDs, colDeliveryEventID: bulk.Int8s, colDeliveryTenantID: bulk.UUIDs, colDeliveryTargetID: bulk.UUIDs, colDeliveryEnvironment: bulk.Texts, colDeliveryProduct: bulk.Texts, colDeliveryEventType: bulk.Texts, colDeliveryCorrelationID: bulk.Texts, colDeliveryIntegration: bulk.Bools}

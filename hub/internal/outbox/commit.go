@@ -11,6 +11,7 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/store/bulk"
 )
 
@@ -20,7 +21,7 @@ const maxTries = 8
 // commitPlain stores and answers a batch of requests without idempotency keys.
 func (l *committer) commitPlain(ctx context.Context, batch []*request) {
 	snapshot := l.directory.Snapshot()
-	for _, requests := range splitCommits(l.prepareAll(ctx, batch)) {
+	for _, requests := range splitCommits(l.admit(ctx, l.prepareAll(ctx, batch))) {
 		l.storePlain(ctx, snapshot, requests)
 	}
 }
@@ -145,21 +146,15 @@ func (l *committer) answerFailed(requests []*preparedRequest, err error, storeAl
 // many are sent in parts, so that the memory they take is bounded. The lease returned also
 // covers the heads of orders.
 func (l *committer) insert(ctx context.Context, snapshot string, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+	batch := &bulk.Batch{}
+	l.rows.queueAssertion(batch, snapshot, events)
 	if countDeliveries(events) > maxDeliveries || hasOrdered(events) {
-		err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-			assertion := &bulk.Batch{}
-			l.rows.queueAssertion(assertion, snapshot, events)
-			if err := assertion.RunOn(ctx, tx.Conn()); err != nil {
-				return fmt.Errorf("comparing the configuration: %w", err)
-			}
-			var err error
-			lease, err = l.takePlacesAndInsert(ctx, tx, events, lease)
+		err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) (err error) {
+			lease, err = l.insertInOrder(ctx, tx, batch, events, lease)
 			return err
 		})
 		return lease, err
 	}
-	batch := &bulk.Batch{}
-	l.rows.queueAssertion(batch, snapshot, events)
 	l.rows.queue(batch, events, lease)
 	if err := batch.Run(ctx, l.pool); err != nil {
 		return lease, fmt.Errorf("committing %d events: %w", len(events), err)
@@ -167,12 +162,24 @@ func (l *committer) insert(ctx context.Context, snapshot string, events []*prepa
 	return lease, nil
 }
 
-// takePlacesAndInsert stores prepared events in a transaction, after their places in the orders
-// of targets were taken. The lease returned also covers the heads of orders.
-func (l *committer) takePlacesAndInsert(ctx context.Context, tx pgx.Tx, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
-	if err := l.rows.takePlaces(ctx, tx, events); err != nil {
-		return lease, err
+// insertInOrder runs the statements of a batch in a transaction, takes the places of prepared
+// events in the orders of their targets, and stores the events. The lease returned also covers
+// the heads of orders. [ledger.IsLockTimeout] is true of the error if another transaction has
+// the key of an order.
+func (l *committer) insertInOrder(ctx context.Context, tx pgx.Tx, batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+	var taken places
+	if hasOrdered(events) {
+		batch.Add(ledger.BoundLockWaitsSQL, nil)
+		taken = l.rows.queuePlaces(batch, events)
+		batch.Add(ledger.WaitForLocksSQL, nil)
 	}
+	if err := batch.RunOn(ctx, tx.Conn()); err != nil {
+		return lease, fmt.Errorf("comparing the configuration, and taking places in orders: %w", err)
+	}
+	if hasOrdered(events) {
+		failpoint.Here("places_taken")
+	}
+	taken.assign(events)
 	lease = l.reserveHeads(events, lease)
 	return lease, l.rows.insertInParts(ctx, tx, events, lease)
 }

@@ -3,10 +3,13 @@ package outbox
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/module/dberr"
 )
 
 // committer commits batches, one at a time: a full one costs less than two half ones.
@@ -15,6 +18,12 @@ type committer struct {
 	rows     rows
 	isLarge  bool       // takes requests with more than maxDeliveries
 	deferred []*request // go into the next batch: their tenants changed meanwhile
+	isApart  bool       // stores requests one by one, to find those whose idempotency keys are locked
+
+	// Of the committer of requests that wait for locked keys.
+	takesLocked bool
+	waits       bool       // for the locks of what it commits
+	stillLocked []*request // of the batch
 }
 
 // run commits batches from a queue until ended is closed and the queue empty.
@@ -24,7 +33,7 @@ func (l *committer) run(queue *queue, ended <-chan struct{}, commit func(context
 		l.deferred = nil
 		if len(batch) > 0 {
 			timeout := commitTimeout
-			if l.isLarge {
+			if l.isLarge && slices.ContainsFunc(batch, func(r *request) bool { return r.estimate > maxDeliveries }) {
 				timeout = largeTimeout
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -112,8 +121,17 @@ func (l *committer) recoverFrom(ctx context.Context, err error, snapshot string,
 	case "42P01": // no tables for this day
 		_, err := l.pool.Exec(ctx, `select hub.ensure_partitions($1::date - 1, 3)`, l.now().UTC())
 		return requests, snapshot, err == nil
-	case "40001", "40P01": // serialization failure, deadlock
+	case dberr.SerializationFailure, dberr.DeadlockDetected:
 		return requests, snapshot, true
+	case ledger.LockTimeoutCode:
+		free, locked, err := l.splitLocked(ctx, requests)
+		if err != nil {
+			return requests, snapshot, false
+		}
+		for _, r := range locked {
+			l.locked.add(r.request)
+		}
+		return free, snapshot, true
 	}
 	return requests, snapshot, false
 }

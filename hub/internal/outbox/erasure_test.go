@@ -63,3 +63,46 @@ func TestErasuresAreAskedFor(t *testing.T) {
 	}))
 	require.Len(t, asked(), 3)
 }
+
+// roomy is a dispatcher with room for every delivery, which sends none.
+type roomy struct{ noPlace }
+
+func (roomy) Reserve(*directory.Target, hub.Priority) bool { return true }
+
+// A person's deletion is held, however it is published: it takes no place in a process's queue,
+// and is due when the eraser says so. Others of the same commit, and examples, are sent at once.
+func TestDeletionsAreHeld(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 20)
+	o := New(p.pool, p.directory, roomy{noPlace{p.dispatcher.(noPlace).Dispatcher}}, metrics.New(), p.log, time.Now, 20)
+	t.Cleanup(o.Close)
+	ctx, tenant := t.Context(), p.tenant(1)
+	p.exec(`update hub.endpoints set event_types = '{*}', ordered = true`)
+	publication := func(eventType, orderingKey string) *Publication {
+		return &Publication{TenantID: tenant, Environment: hub.Live, Product: "shop", Type: eventType, OrderingKey: orderingKey, Data: []byte(`{}`)}
+	}
+	deletion, example := publication("patient.deleted", ""), publication("patient.deleted", "")
+	example.ExampleOf = "shop"
+	keyed := publication("patient.deleted", "")
+	keyed.IdempotencyKey = "key:k"
+	_, err := o.PublishAll(ctx, []*Publication{publication("a.b", ""), deletion, example})
+	require.NoError(t, err)
+	_, err = o.Publish(ctx, keyed)
+	require.NoError(t, err)
+	_, err = o.PublishAll(ctx, []*Publication{publication("patient.deleted", "k"), publication("patient.deleted", "k")})
+	require.NoError(t, err)
+	require.NoError(t, pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		_, err := ProductPublisher{o, "shop"}.Publish(ctx, tx, hub.Event{TenantID: tenant, Environment: hub.Live, Type: "patient.deleted", Data: []byte(`{}`)})
+		return err
+	}))
+	rows, err := p.pool.Query(ctx, `
+		select e.event_type || coalesce(' ' || d.ordering_key, '') || case when d.due_at = 'infinity' then ' behind' when d.due_at > now() and d.due_at = hub.deletion_due_at(d.id) then ' held' when d.id is null then ' leased' else ' due' end
+		from hub.events e left join hub.deliveries d on (overlay(d.id::text placing '0000' from 33))::uuid = e.seq order by e.seq`)
+	require.NoError(t, err)
+	states, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"a.b leased", "patient.deleted held", "patient.deleted leased", // the example
+		"patient.deleted held", "patient.deleted k held", "patient.deleted k behind", "patient.deleted held",
+	}, states)
+}

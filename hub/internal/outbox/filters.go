@@ -1,9 +1,11 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,7 +16,7 @@ import (
 )
 
 // The filters of endpoints are evaluated in the goroutine of whoever publishes and never by a
-// committer, which everybody's publications wait for. A committer that meets a filter without
+// committer, which the publications of all tenants wait for. A committer that meets a filter without
 // a result answers errNotEvaluated: the configuration changed since, or was not cached.
 
 // Bounds of what filters cost, in the units of CEL. A simple one costs about 10, and a unit
@@ -22,12 +24,14 @@ import (
 // have them, a tenant can have a third of a processor.
 const (
 	maxEventCost   = 250_000   // of one event: the filters beyond it are errors
-	maxRequestCost = 2_000_000 // of the events of one request, which is refused then
+	maxRequestCost = 2_000_000 // of the events of one request, which is refused then; or of one transaction of a product
+	costlyFilter   = 1_000     // filters beyond it come after the others
 )
 
 var (
-	errNotEvaluated = errors.New("a filter was not evaluated for the event")
-	errEventCost    = fmt.Errorf("the filters of the event's endpoints cost too much together: more than %d steps", maxEventCost)
+	errNotEvaluated    = errors.New("a filter was not evaluated for the event")
+	errEventCost       = fmt.Errorf("the filters of the event's endpoints cost too much together: more than %d steps", maxEventCost)
+	errTransactionCost = errors.New("the filters of the endpoints cost too much for so many events at once")
 )
 
 // filtering is what filters say about a publication.
@@ -47,7 +51,7 @@ type failedMatch struct {
 	err      error
 }
 
-// identity is what the hub gives an event.
+// identity is what the hub assigns an event.
 type identity struct {
 	id         string
 	bits       uint64
@@ -121,50 +125,102 @@ func (o *Outbox) evaluateCached(ctx context.Context, publications []*Publication
 // evaluateAll evaluates the filters of publications of one request. More than they may cost
 // together is a [hub.ErrInvalid].
 func (o *Outbox) evaluateAll(ctx context.Context, publications []*Publication) error {
-	var cost uint64
-	for _, p := range publications {
-		if err := o.evaluate(ctx, p, &cost); err != nil {
+	var total uint64
+	for i := range publications {
+		cost, err := o.evaluate(ctx, publications[i:i+1], maxEventCost, errEventCost)
+		if err != nil {
 			return err
 		}
-		if cost > maxRequestCost {
+		if total += cost; total > maxRequestCost {
 			return hub.Errorf(hub.ErrInvalid, "filters_too_expensive", "The filters of the endpoints cost too much for so many events; publish fewer of them at once.")
 		}
 	}
 	return nil
 }
 
-// evaluate evaluates the filters of a publication's subscribers that have no result yet, and
-// adds what they cost to cost, unless it is nil.
-func (o *Outbox) evaluate(ctx context.Context, p *Publication, cost *uint64) error {
-	subscribers, err := o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type, p.Audience)
-	if err != nil {
-		return err
+// evaluateInTx evaluates the filters of publications of one transaction, which holds locks and a
+// connection meanwhile. What is too much are errors of the filters: the change that is published
+// has happened. Each tenant has its part of what they may cost.
+func (o *Outbox) evaluateInTx(ctx context.Context, publications []*Publication) error {
+	byTenant := make(map[uuid.UUID][]*Publication)
+	for _, p := range publications {
+		if p.Targets == nil {
+			byTenant[p.TenantID] = append(byTenant[p.TenantID], p)
+		}
 	}
-	for _, target := range subscribers {
-		if target.Filter == nil {
-			continue
-		}
-		if p.filtering == nil {
-			if p.filtering, err = o.newFiltering(ctx, p); err != nil {
-				return err
-			}
-		}
-		if _, isKnown := p.filtering.results[target.Filter]; isKnown {
-			continue
-		}
-		result := filter.Result{Err: errEventCost}
-		if p.filtering.cost <= maxEventCost {
-			if result, err = target.Filter.Evaluate(ctx, p.filtering.event); err != nil {
-				return errUnavailable(err)
-			}
-		}
-		p.filtering.results[target.Filter] = result
-		p.filtering.cost += result.Cost
-		if cost != nil {
-			*cost += result.Cost
+	for _, own := range byTenant {
+		limit := min(maxEventCost*len(own), maxRequestCost/len(byTenant))
+		if _, err := o.evaluate(ctx, own, uint64(limit), errTransactionCost); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// evaluation is a filter that is evaluated for a publication.
+type evaluation struct {
+	publication *Publication
+	filter      *filter.Filter
+	cost        uint64 // the last time, for any event
+}
+
+// evaluate evaluates the filters of the subscribers of publications that have no result yet, and
+// returns what they cost. Once all filters of these publications cost more than a limit, the
+// others are errors. Those that cost much the last time come last: they leave the others theirs.
+func (o *Outbox) evaluate(ctx context.Context, publications []*Publication, limit uint64, beyond error) (cost uint64, err error) {
+	for _, p := range publications {
+		if p.filtering != nil {
+			cost += p.filtering.cost
+		}
+	}
+	before := cost
+	var costly []evaluation
+	for _, p := range publications {
+		subscribers, err := o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type, p.Audience)
+		if err != nil {
+			return 0, err
+		}
+		for _, target := range subscribers {
+			if target.Filter == nil {
+				continue
+			}
+			if p.filtering == nil {
+				if p.filtering, err = o.newFiltering(ctx, p); err != nil {
+					return 0, err
+				}
+			}
+			if last := target.Filter.LastCost(); last > costlyFilter {
+				costly = append(costly, evaluation{p, target.Filter, last})
+			} else if cost, err = p.evaluateOne(ctx, target.Filter, cost, limit, beyond); err != nil {
+				return 0, err
+			}
+		}
+	}
+	slices.SortStableFunc(costly, func(a, b evaluation) int { return cmp.Compare(a.cost, b.cost) })
+	for _, e := range costly {
+		if cost, err = e.publication.evaluateOne(ctx, e.filter, cost, limit, beyond); err != nil {
+			return 0, err
+		}
+	}
+	return cost - before, nil
+}
+
+// evaluateOne evaluates a filter for a publication, unless it has a result, and returns the cost
+// of all so far. Where that is beyond the limit, the result is an error.
+func (p *Publication) evaluateOne(ctx context.Context, f *filter.Filter, cost, limit uint64, beyond error) (uint64, error) {
+	if _, isKnown := p.filtering.results[f]; isKnown {
+		return cost, nil
+	}
+	result := filter.Result{Err: beyond}
+	if cost <= limit {
+		var err error
+		if result, err = f.Evaluate(ctx, p.filtering.event); err != nil {
+			return cost, errUnavailable(err)
+		}
+	}
+	p.filtering.results[f] = result
+	p.filtering.cost += result.Cost
+	return cost + result.Cost, nil
 }
 
 func (o *Outbox) newFiltering(ctx context.Context, p *Publication) (*filtering, error) {

@@ -2,9 +2,11 @@ package outbox
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/metrics"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/seal"
@@ -120,4 +123,87 @@ func targetOf(t *testing.T, known *directory.Directory, tenant uuid.UUID) *direc
 	require.NoError(t, err)
 	require.Len(t, targets, 1)
 	return targets[0]
+}
+
+// However dear a tenant's filters are, a transaction that publishes many events evaluates a
+// bounded number of steps and commits. Filters that cost little have their results, and so have
+// those of another tenant; the others are errors, which the endpoints show.
+func TestFiltersInATransactionAreBounded(t *testing.T) {
+	t.Parallel()
+	const events, dear, cheap = 500, 40, 3
+	ctx, state := t.Context(), registry.EndpointState{URL: "https://example.com", EventTypes: []string{"*"}, Enabled: true}
+	s := newShop(t, state)
+	counted := filter.NewErrors(s.pool, slog.New(slog.DiscardHandler), time.Now)
+	s.outbox.KeepFilterErrors(counted)
+	create := func(tenant uuid.UUID, text string) (endpoint uuid.UUID) {
+		state.Filter = &text
+		created, _, err := s.endpoints.Create(ctx, tenant, hub.Live, state, "")
+		require.NoError(t, err)
+		return created.ID
+	}
+	expensive := func(i int) string { // about 9,000 steps
+		return fmt.Sprintf(`event.data.n.all(a, event.data.n.all(b, event.data.n.all(c, a + b + c != -%d)))`, i+1)
+	}
+	var dearEndpoints, cheapEndpoints []uuid.UUID
+	for i := range dear {
+		dearEndpoints = append(dearEndpoints, create(s.tenant.ID, expensive(i)))
+	}
+	for i := range cheap {
+		cheapEndpoints = append(cheapEndpoints, create(s.tenant.ID, fmt.Sprintf(`event.data.k != %d`, i+2)))
+	}
+	other, err := registry.NewDirectory(s.pool).CreateTenant(ctx, "shop", "Other", nil)
+	require.NoError(t, err)
+	foreign := create(other.ID, expensive(dear))
+
+	var publications []*Publication
+	add := func(tenant uuid.UUID, n int) {
+		for range n {
+			publications = append(publications, &Publication{TenantID: tenant, Environment: hub.Live, Product: "shop", Type: "order.paid", Data: []byte(`{"k":1,"n":[1,2,3,4,5,6,7,8,9,10]}`)})
+		}
+	}
+	add(s.tenant.ID, events)
+	add(other.ID, 5)
+	require.NoError(t, pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		_, err := s.outbox.PublishInTx(ctx, tx, publications)
+		return err
+	}))
+	var cost uint64
+	for _, p := range publications {
+		cost += p.filtering.cost
+	}
+	require.Less(t, cost, uint64(maxRequestCost+2*filter.MaxCost))
+	require.Greater(t, cost, uint64(maxRequestCost/4))
+	deliveries := func(target uuid.UUID) (n int) {
+		require.NoError(t, s.pool.QueryRow(ctx, `select count(*) from hub.deliveries where target_id = $1`, target).Scan(&n))
+		return n
+	}
+	require.Equal(t, events, deliveries(s.endpoint.ID), "without a filter")
+	for _, endpoint := range cheapEndpoints {
+		require.Equal(t, events, deliveries(endpoint))
+	}
+	require.Equal(t, 5, deliveries(foreign), "of another tenant")
+	ending, end := context.WithCancel(ctx)
+	end()
+	counted.Run(ending)
+	var sent, failed int64
+	for _, id := range dearEndpoints {
+		endpoint, err := s.endpoints.Get(ctx, registry.Scope{}, id)
+		require.NoError(t, err)
+		require.NotNil(t, endpoint.FilterErrors)
+		require.Equal(t, errTransactionCost.Error(), endpoint.FilterErrors.Last)
+		sent, failed = sent+int64(deliveries(id)), failed+endpoint.FilterErrors.Count
+	}
+	require.EqualValues(t, dear*events, sent+failed)
+	require.Positive(t, sent)
+
+	// The filters of one event alone: those that cost little come first.
+	single := &Publication{TenantID: s.tenant.ID, Environment: hub.Live, Product: "shop", Type: "order.paid", Data: publications[0].Data}
+	require.NoError(t, s.outbox.evaluateCached(ctx, []*Publication{single}))
+	targets, err := s.outbox.receivers(ctx, single)
+	require.NoError(t, err)
+	for _, endpoint := range cheapEndpoints {
+		require.True(t, slices.ContainsFunc(targets, func(target *directory.Target) bool { return target.ID == endpoint }))
+	}
+	require.NotEmpty(t, single.filtering.failed)
+	require.Equal(t, errEventCost, single.filtering.failed[0].err)
 }

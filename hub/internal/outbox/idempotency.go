@@ -14,6 +14,8 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/store/bulk"
 )
 
 // idempotencyKey identifies a publication until the key's retention ends.
@@ -31,6 +33,9 @@ type storedPublication struct {
 
 var errKeyReused = hub.Errorf(hub.ErrConflict, "idempotency_conflict",
 	"This id or Idempotency-Key was used before with another body; use a new one for a new event.")
+
+// errKeysLocked means that another transaction under way claims one of the keys.
+var errKeysLocked = errors.New("an idempotency key is being claimed by another transaction")
 
 var errKeyVanished = errors.New("an idempotency key expired between two statements")
 
@@ -86,7 +91,7 @@ func keyOf(publication *Publication) idempotencyKey {
 
 func (l *committer) storeDistinct(ctx context.Context, batch []*request) {
 	snapshot := l.directory.Snapshot()
-	for _, requests := range splitCommits(l.prepareAll(ctx, batch)) {
+	for _, requests := range splitCommits(l.admit(ctx, l.prepareAll(ctx, batch))) {
 		l.storeKeyed(ctx, snapshot, requests)
 	}
 }
@@ -100,7 +105,7 @@ func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []
 		var stored map[idempotencyKey]storedPublication
 		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 			var err error
-			if unstored, stored, err = claimIdempotencyKeys(ctx, tx, snapshot, eventsOf(requests)); err != nil || len(unstored) == 0 {
+			if unstored, stored, err = l.claimIdempotencyKeys(ctx, tx, snapshot, eventsOf(requests)); err != nil || len(unstored) == 0 {
 				return err
 			}
 			if len(requests) == 1 && hasReusedKey(requests[0].publications, stored) {
@@ -108,7 +113,7 @@ func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []
 			}
 			lease = l.reserve(unstored)
 			failpoint.Here("before_commit")
-			lease, err = l.takePlacesAndInsert(ctx, tx, unstored, lease)
+			lease, err = l.insertInOrder(ctx, tx, &bulk.Batch{}, unstored, lease)
 			return err
 		})
 		if err == nil {
@@ -120,6 +125,10 @@ func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []
 		l.release(unstored)
 		if errors.Is(err, errKeyReused) {
 			requests[0].answer(errKeyReused)
+			return
+		}
+		if errors.Is(err, errKeysLocked) {
+			l.storeApart(ctx, snapshot, requests)
 			return
 		}
 		again, newSnapshot, ok := l.recoverFrom(ctx, err, snapshot, requests)
@@ -152,9 +161,10 @@ func (o *Outbox) answerRepeated(ctx context.Context, r *request, refusal error) 
 }
 
 // claimIdempotencyKeys claims the keys of prepared events. unstored are the events to store;
-// stored holds the earlier publications under the other keys.
-func claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared) (unstored []*prepared, stored map[idempotencyKey]storedPublication, err error) {
-	claimed, err := insertKeys(ctx, tx, snapshot, events)
+// stored holds the earlier publications under the other keys. It is [errKeysLocked] if another
+// transaction claims one of them for long.
+func (l *committer) claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared) (unstored []*prepared, stored map[idempotencyKey]storedPublication, err error) {
+	claimed, err := l.insertKeys(ctx, tx, snapshot, events)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,7 +206,7 @@ func isSameBody(original storedPublication, p *Publication) bool {
 
 // insertKeys claims unused keys and returns them. It inserts in key order, so that concurrent
 // commits cannot deadlock.
-func insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared) (map[idempotencyKey]bool, error) {
+func (l *committer) insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared) (map[idempotencyKey]bool, error) {
 	var tenants, allTenants, seqs []uuid.UUID
 	var environments, keys, products []string
 	var hashes [][]byte
@@ -215,6 +225,11 @@ func insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepa
 	claimed := make(map[idempotencyKey]bool, len(keys))
 	batch := &pgx.Batch{}
 	batch.Queue(directory.AssertUnchangedSQL, []string{snapshot}, distinct(allTenants), distinct(products))
+	if l.isApart {
+		batch.Queue(apartLockWaitSQL)
+	} else {
+		batch.Queue(ledger.BoundLockWaitsSQL)
+	}
 	batch.Queue(`
 		insert into hub.idempotency (tenant_id, environment, key, body_hash, seq, event_id, deliveries)
 		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::bigint[], $7::integer[])
@@ -231,7 +246,11 @@ func insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepa
 			})
 			return err
 		})
+	batch.Queue(ledger.WaitForLocksSQL)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		if ledger.IsLockTimeout(err) {
+			return nil, errKeysLocked
+		}
 		return nil, fmt.Errorf("claiming %d idempotency keys: %w", len(keys), err)
 	}
 	return claimed, nil

@@ -1,14 +1,13 @@
 package outbox
 
 import (
-	"context"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/erasure"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
 )
@@ -29,6 +28,9 @@ func (p *prepared) isOrdered(i int) bool { return p.OrderingKey != "" && p.targe
 
 // isBehind reports whether the delivery to target i waits for others of its key.
 func (p *prepared) isBehind(i int) bool { return p.places != nil && p.places[i].isBehind }
+
+// isTimed reports whether the delivery to target i may not be due at once.
+func (p *prepared) isTimed(i int) bool { return p.isHeld || p.isOrdered(i) }
 
 // orderingKey returns the key by which the delivery to target i has a place; "" if it has none.
 func (p *prepared) orderingKey(i int) string {
@@ -53,10 +55,16 @@ func hasOrdered(events []*prepared) bool {
 	return false
 }
 
-// keyOfOrder names one order.
-type keyOfOrder struct {
-	target uuid.UUID
-	key    string
+// ordersOf returns the orders in which deliveries of these events take places.
+func ordersOf(events []*prepared) (orders []ledger.Order) {
+	for _, event := range events {
+		for i, target := range event.targets {
+			if event.isOrdered(i) {
+				orders = append(orders, ledger.Order{Target: target.ID, Key: event.OrderingKey})
+			}
+		}
+	}
+	return orders
 }
 
 // takePlacesSQL takes places for deliveries in the orders of their targets. The locks are
@@ -70,36 +78,42 @@ const takePlacesSQL = `
 		head = coalesce(k.head, excluded.head), used_at = now()
 	returning target_id, key, accepted, waiting::bigint`
 
-// takePlaces gives the ordered deliveries of prepared events their places. The keys stay
-// locked until the transaction ends, so places are taken in the order of the commits.
-func (r *rows) takePlaces(ctx context.Context, tx pgx.Tx, events []*prepared) error {
-	if !hasOrdered(events) {
-		return nil
-	}
+// places are those that a transaction took.
+type places struct {
+	counts  map[ledger.Order]int64 // how many
+	next    map[ledger.Order]int64 // the number of the first one, then of those after it
+	hasHead map[ledger.Order]bool  // others go first
+}
+
+// queuePlaces adds the statement that takes places for the ordered deliveries of prepared
+// events. Once it ran, [places.assign] assigns them to the events. The keys stay locked until
+// the transaction ends, so places are taken in the order of the commits.
+func (r *rows) queuePlaces(batch *bulk.Batch, events []*prepared) places {
 	r.places.Reset(bulk.UUIDs, bulk.Texts, bulk.UUIDs)
-	counts := make(map[keyOfOrder]int64)
+	taken := places{counts: make(map[ledger.Order]int64), next: make(map[ledger.Order]int64), hasHead: make(map[ledger.Order]bool)}
 	for _, event := range events {
 		event.places = nil
 		for i, target := range event.targets {
 			if !event.isOrdered(i) {
 				continue
 			}
-			counts[keyOfOrder{target.ID, event.OrderingKey}]++
+			taken.counts[ledger.Order{Target: target.ID, Key: event.OrderingKey}]++
 			r.places[0].UUID(target.ID)
 			r.places[1].Text(event.OrderingKey)
 			r.places[2].UUID(logid.Delivery(event.event.Seq, i+1))
 		}
 	}
-	next, hasHead := make(map[keyOfOrder]int64, len(counts)), make(map[keyOfOrder]bool, len(counts))
-	err := bulk.Query(ctx, tx.Conn(), takePlacesSQL, r.places, func(values [][]byte) {
-		order := keyOfOrder{uuid.UUID(values[0]), string(values[1])}
+	batch.AddQuery(takePlacesSQL, r.places, func(values [][]byte) {
+		order := ledger.Order{Target: uuid.UUID(values[0]), Key: string(values[1])}
 		accepted, waiting := int64(binary.BigEndian.Uint64(values[2])), int64(binary.BigEndian.Uint64(values[3]))
-		next[order] = accepted - counts[order] + 1
-		hasHead[order] = waiting > counts[order]
+		taken.next[order] = accepted - taken.counts[order] + 1
+		taken.hasHead[order] = waiting > taken.counts[order]
 	})
-	if err != nil {
-		return fmt.Errorf("taking places in %d orders: %w", len(counts), err)
-	}
+	return taken
+}
+
+// assign assigns events the places that were taken for them.
+func (p places) assign(events []*prepared) {
 	for _, event := range events {
 		for i, target := range event.targets {
 			if !event.isOrdered(i) {
@@ -108,13 +122,12 @@ func (r *rows) takePlaces(ctx context.Context, tx pgx.Tx, events []*prepared) er
 			if event.places == nil {
 				event.places = make([]orderPlace, len(event.targets))
 			}
-			order := keyOfOrder{target.ID, event.OrderingKey}
-			event.places[i] = orderPlace{number: next[order], isBehind: hasHead[order]}
-			next[order]++
-			hasHead[order] = true
+			order := ledger.Order{Target: target.ID, Key: event.OrderingKey}
+			event.places[i] = orderPlace{number: p.next[order], isBehind: p.hasHead[order]}
+			p.next[order]++
+			p.hasHead[order] = true
 		}
 	}
-	return nil
 }
 
 // reserveHeads reserves places in this process's queue for the heads of orders, as reserve
@@ -123,7 +136,7 @@ func (r *rows) takePlaces(ctx context.Context, tx pgx.Tx, events []*prepared) er
 func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease) *delivery.CommitLease {
 	for _, event := range events {
 		for i, target := range event.targets {
-			if !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target, event.priority) {
+			if event.isHeld || !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target, event.priority) {
 				continue
 			}
 			if lease == nil {
@@ -136,24 +149,25 @@ func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease) *
 	return lease
 }
 
-// queueOrdered adds the rows of ordered deliveries that the lease does not cover, and the
-// places of those behind others.
-func (r *rows) queueOrdered(batch *bulk.Batch, events []*prepared, partition string) {
-	r.ordered.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools, bulk.Int2s, bulk.Texts, bulk.Bools)
+// queueTimed adds the rows of deliveries that may not be due at once: of ordered ones that the
+// lease does not cover, with the places of those behind others, and of deletions.
+func (r *rows) queueTimed(batch *bulk.Batch, events []*prepared, partition string) {
+	r.timed.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools, bulk.Int2s, bulk.Texts, bulk.Bools, bulk.Bools)
 	r.queued.Reset(bulk.UUIDs, bulk.Texts, bulk.Int8s, bulk.UUIDs)
 	hasRows, hasQueued := false, false
 	for _, event := range events {
 		for i, target := range event.targets {
-			if !event.isOrdered(i) || event.hasPlace[i] {
+			if !event.isTimed(i) || event.hasPlace[i] {
 				continue
 			}
 			hasRows = true
 			id := logid.Delivery(event.event.Seq, i+1)
-			c := r.ordered
+			c := r.timed
 			addDelivery(c, event, target, id)
 			c[colDeliveryPriority].Int2(int16(event.priority))
-			c[colDeliveryOrderingKey].Text(event.OrderingKey)
+			c[colDeliveryOrderingKey].OptionalText(event.orderingKey(i))
 			c[colDeliveryBehind].Bool(event.isBehind(i))
+			c[colDeliveryHeld].Bool(event.isHeld)
 			if event.isBehind(i) {
 				hasQueued = true
 				r.queued[0].UUID(target.ID)
@@ -167,9 +181,9 @@ func (r *rows) queueOrdered(batch *bulk.Batch, events []*prepared, partition str
 		batch.Add(`
 			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, due_at)
 			select id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key,
-				case when behind then 'infinity' else now() end
-			from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::smallint[], $11::text[], $12::boolean[])
-				u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, behind)`, r.ordered)
+				case when behind then 'infinity' when held then `+erasure.HeldUntil+` else now() end
+			from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::smallint[], $11::text[], $12::boolean[], $13::boolean[])
+				u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, behind, held)`, r.timed)
 	}
 	if hasQueued {
 		batch.Add(`

@@ -105,6 +105,7 @@ type Outbox struct {
 	plain      *queue // no idempotency keys: straight inserts
 	idempotent *queue
 	large      *queue // of either kind, with more than maxDeliveries
+	locked     *lockedRequests
 	stop       chan struct{}
 	ended      chan struct{} // closed when the committers have ended
 	done       sync.WaitGroup
@@ -118,6 +119,11 @@ type request struct {
 	done         chan error
 	estimate     int // deliveries at most, 0 where the cache does not know
 	conflicts    int // commits that failed because its tenant changed
+
+	lockedSince  time.Time // when a key of it, or of another request of its tenant, was locked
+	lockTries    int       // how often it was tried since, waiting for the lock
+	hasLockedKey bool      // an idempotency key of it was claimed by another transaction under way
+	onAnswer     func()    // nil = none
 }
 
 // isIdempotent reports whether a publication of the request has an idempotency key.
@@ -135,7 +141,7 @@ func (r *request) isIdempotent() bool {
 func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, recorder Recorder, log *slog.Logger, now func() time.Time, maxDeliveries int) *Outbox {
 	o := &Outbox{
 		pool: pool, directory: dir, dispatcher: dispatcher, recorder: recorder, log: log, now: now, maxRequestDeliveries: maxDeliveries,
-		plain: newQueue(), idempotent: newQueue(), large: newQueue(),
+		plain: newQueue(), idempotent: newQueue(), large: newQueue(), locked: newLockedRequests(log),
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	o.ids = logid.NewEventIDs(o.nextNode)
@@ -148,8 +154,13 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, re
 		small.Wait()
 		close(smallEnded)
 	})
-	large := &committer{Outbox: o, isLarge: true}
-	o.done.Go(func() { large.run(o.large, smallEnded, large.commitLarge) })
+	large, largeEnded := &committer{Outbox: o, isLarge: true}, make(chan struct{})
+	o.done.Go(func() {
+		large.run(o.large, smallEnded, large.commitLarge)
+		close(largeEnded)
+	})
+	locked := &committer{Outbox: o, isLarge: true, takesLocked: true}
+	o.done.Go(func() { locked.run(o.locked.queue, largeEnded, locked.commitLocked) })
 	return o
 }
 
@@ -255,7 +266,7 @@ func (o *Outbox) enqueue(publications []*Publication) ([]Result, error) {
 
 var errClosed = errors.New("the hub is stopping")
 
-// awaitAnswer waits for a queued request's answer even if the caller gives up: it may be
+// awaitAnswer waits for a queued request's answer even if the caller stops waiting: it may be
 // committed. A request that came after the committers ended is a [hub.ErrUnavailable].
 func (o *Outbox) awaitAnswer(r *request) error {
 	select {
@@ -271,4 +282,9 @@ func (o *Outbox) awaitAnswer(r *request) error {
 	}
 }
 
-func (r *request) answer(err error) { r.done <- err }
+func (r *request) answer(err error) {
+	if r.onAnswer != nil {
+		r.onAnswer()
+	}
+	r.done <- err
+}

@@ -24,6 +24,7 @@ type prepared struct {
 	*Publication
 	event    *delivery.Event
 	priority hub.Priority // the publication's, or that of its type
+	isHeld   bool         // a person's deletion: sent when what is under way about the person has ended
 	targets  []*directory.Target
 	hasPlace []bool       // by target: has a place in this process's queue
 	places   []orderPlace // by target, in the order of its key; nil: none of them is ordered, or not taken yet
@@ -112,11 +113,16 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: cmp.Or(p.ExampleOf, p.Product), Type: p.Type, Time: p.timestamp(now), CorrelationID: p.CorrelationID, Data: p.Data,
 	})
-	result := &prepared{Publication: p, event: event, priority: priorityOf(p), targets: targets, hasPlace: make([]bool, len(targets))}
+	result := &prepared{Publication: p, event: event, priority: priorityOf(p), isHeld: isDeletion(p), targets: targets, hasPlace: make([]bool, len(targets))}
 	if slices.Contains(o.hosted, p.Product) {
 		result.subjects = subject.Array(subject.Scope{TenantID: p.TenantID, Environment: p.Environment}.Terms(p.Data))
 	}
 	return result, nil
+}
+
+// isDeletion reports whether a publication is the deletion of a person, which starts an erasure.
+func isDeletion(p *Publication) bool {
+	return p.Type == events.TypePatientDeleted && p.ExampleOf == ""
 }
 
 // priorityOf returns the priority of a publication's deliveries. A deletion goes before all
@@ -134,8 +140,8 @@ func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
 	lease := o.newLease()
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.isOrdered(i) {
-				continue // reserveHeads does, once it is known which they are
+			if event.isHeld || event.isOrdered(i) {
+				continue // reserveHeads does for ordered ones, once it is known which they are
 			}
 			if event.hasPlace[i] = o.dispatcher.Reserve(target, event.priority); event.hasPlace[i] {
 				lease.WithoutRow++
@@ -174,7 +180,7 @@ func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.Commit
 	for _, event := range events {
 		for i, target := range event.targets {
 			if !event.hasPlace[i] {
-				if !event.isBehind(i) {
+				if !event.isHeld && !event.isBehind(i) {
 					l.dispatcher.AnnounceBacklog(target.ID, event.priority)
 				}
 				continue

@@ -13,12 +13,9 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/store/bulk"
 	"integrationhub/hub/module"
 )
-
-// DueChannel is the NOTIFY channel for targets with due deliveries. The payload is that of
-// [delivery.FormatDue].
-const DueChannel = "hub_due"
 
 // maxOrderingKey is the length of an ordering key in the schema, in bytes.
 const maxOrderingKey = 200
@@ -83,8 +80,13 @@ func (o *Outbox) PublishInTx(ctx context.Context, tx pgx.Tx, publications []*Pub
 		return nil, err
 	}
 	rows, first := &rows{}, publications[0]
-	if err := rows.takePlaces(ctx, tx, stored); err != nil {
-		return nil, err
+	if hasOrdered(stored) {
+		batch := &bulk.Batch{}
+		taken := rows.queuePlaces(batch, stored)
+		if err := batch.RunOn(ctx, tx.Conn()); err != nil {
+			return nil, fmt.Errorf("taking places for event %s: %w", first.Type, err)
+		}
+		taken.assign(stored)
 	}
 	if err := rows.insertInParts(ctx, tx, stored, nil); err != nil {
 		return nil, fmt.Errorf("storing event %s: %w", first.Type, err)
@@ -97,6 +99,9 @@ func (o *Outbox) PublishInTx(ctx context.Context, tx pgx.Tx, publications []*Pub
 	for i, event := range stored {
 		ids[i] = event.event.ID
 		deliveries += len(event.targets)
+		if event.isHeld {
+			continue
+		}
 		for _, target := range event.targets {
 			backlog[due{target.ID, event.priority}] = true
 		}
@@ -106,7 +111,7 @@ func (o *Outbox) PublishInTx(ctx context.Context, tx pgx.Tx, publications []*Pub
 		for d := range backlog {
 			payloads = append(payloads, delivery.FormatDue(d.target, d.priority))
 		}
-		if _, err := tx.Exec(ctx, `select pg_notify($1, payload) from unnest($2::text[]) payload`, DueChannel, payloads); err != nil {
+		if _, err := tx.Exec(ctx, `select pg_notify($1, payload) from unnest($2::text[]) payload`, delivery.DueChannel, payloads); err != nil {
 			return nil, fmt.Errorf("announcing event %s: %w", first.Type, err)
 		}
 	}
@@ -151,27 +156,40 @@ func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, publications []*Pub
 		tenants[i], products[i] = publication.TenantID, publication.Product
 	}
 	err = o.resolveInTx(ctx, tx, tenants, products, func() error {
-		events = make([]*prepared, len(publications))
-		for i, publication := range publications {
-			targets, err := o.receivers(ctx, publication)
-			if errors.Is(err, errNotEvaluated) {
-				if err = o.evaluate(ctx, publication, nil); err == nil {
-					targets, err = o.receivers(ctx, publication)
-				}
-			}
-			if err != nil {
-				return err
-			}
-			if len(targets) > logid.MaxDeliveries {
-				return tooManyDeliveries(logid.MaxDeliveries)
-			}
-			if events[i], err = o.prepare(ctx, publication, targets); err != nil {
-				return err
-			}
+		targets, err := o.receiversInTx(ctx, publications)
+		if err != nil {
+			return err
 		}
-		return nil
+		events, err = o.prepareEvents(ctx, publications, targets)
+		return err
 	})
 	return events, err
+}
+
+// receiversInTx returns the receivers of each publication by the configuration as cached now.
+func (o *Outbox) receiversInTx(ctx context.Context, publications []*Publication) (targets [][]*directory.Target, err error) {
+	targets = make([][]*directory.Target, len(publications))
+	for range maxTries {
+		isEvaluated := true
+		for i, publication := range publications {
+			targets[i], err = o.receivers(ctx, publication)
+			switch {
+			case errors.Is(err, errNotEvaluated):
+				isEvaluated = false
+			case err != nil:
+				return nil, err
+			case len(targets[i]) > logid.MaxDeliveries:
+				return nil, tooManyDeliveries(logid.MaxDeliveries)
+			}
+		}
+		if isEvaluated {
+			return targets, nil
+		}
+		if err := o.evaluateInTx(ctx, publications); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errUnavailable(errKeptChanging)
 }
 
 // resolveInTx calls resolve, which finds receivers of tenants' and products' events in the

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
-	"integrationhub/hub/events"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/erasure"
@@ -26,7 +25,7 @@ type rows struct {
 	erasures           bulk.Columns
 	assertion          bulk.Columns
 	places             bulk.Columns // deliveries that take a place in an order
-	ordered, queued    bulk.Columns // of a day: ordered deliveries with rows, and those behind others
+	timed, queued      bulk.Columns // of a day: deliveries with rows that may not be due at once, and those behind others
 	leaseEntries       []byte       // the lease's deliveries, as hub.leases has them
 }
 
@@ -79,7 +78,7 @@ func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*prepared,
 // deliveries that the lease does not cover. The batch uses the buffers: it must have run
 // before the next one is queued.
 func (r *rows) queue(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
-	isOrdered := hasOrdered(events)
+	isTimed := hasOrdered(events) || hasHeld(events)
 	for day, rest := 0, events; len(rest) > 0; day++ {
 		n := 1
 		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
@@ -91,8 +90,8 @@ func (r *rows) queue(batch *bulk.Batch, events []*prepared, lease *delivery.Comm
 		partition := logid.Partition(rest[0].event.Seq)
 		queueEvents(batch, &r.events[day], rest[:n], partition)
 		queueDeliveries(batch, &r.deliveries[day], rest[:n], partition)
-		if isOrdered {
-			r.queueOrdered(batch, rest[:n], partition)
+		if isTimed {
+			r.queueTimed(batch, rest[:n], partition)
 		}
 		rest = rest[n:]
 	}
@@ -163,7 +162,7 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, events []*prepare
 	hasRows := false
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.hasPlace[i] || event.isOrdered(i) {
+			if event.hasPlace[i] || event.isTimed(i) {
 				continue
 			}
 			hasRows = true
@@ -215,11 +214,16 @@ func (r *rows) queueLease(batch *bulk.Batch, events []*prepared, lease *delivery
 	batch.Add(`insert into hub.leases (id, deliveries) select * from unnest($1::uuid[], $2::bytea[])`, r.lease)
 }
 
+// hasHeld reports whether an event is the deletion of a person.
+func hasHeld(events []*prepared) bool {
+	return slices.ContainsFunc(events, func(event *prepared) bool { return event.isHeld })
+}
+
 // queueErasures requests an erasure for each patient.deleted event that is no example.
-func (r *rows) queueErasures(batch *bulk.Batch, publications []*prepared) {
+func (r *rows) queueErasures(batch *bulk.Batch, events []*prepared) {
 	hasRows := false
-	for _, event := range publications {
-		if event.Type != events.TypePatientDeleted || event.ExampleOf != "" {
+	for _, event := range events {
+		if !event.isHeld {
 			continue
 		}
 		if !hasRows {

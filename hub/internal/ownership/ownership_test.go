@@ -19,7 +19,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// What root writes into somebody's data directory is theirs; elsewhere it stays root's.
+// What root writes into another user's data directory belongs to that user; elsewhere it stays root's.
 func TestFilesOfRootKeepTheDirectorysOwner(t *testing.T) {
 	t.Parallel()
 	const nobody = 65534

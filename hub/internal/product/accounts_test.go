@@ -180,7 +180,7 @@ func TestReplacedKeyEndsNothing(t *testing.T) {
 }
 
 // An account that left keeps nothing that works once another has its place, and notices.
-func TestAccountThatLeft(t *testing.T) {
+func TestReplacedAccountKeepsNoAccess(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)
 	a, first, second := n.signUp("notes"), n.signUp("board"), n.signUp("board")

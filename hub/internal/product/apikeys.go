@@ -36,7 +36,7 @@ type NewKey struct {
 
 type issueInput struct {
 	Body *struct {
-		Name        string     `json:"name,omitempty" maxLength:"120" doc:"How people call it"`
+		Name        string     `json:"name,omitempty" maxLength:"120" doc:"Display name"`
 		Environment string     `json:"environment,omitempty" enum:"live,test" doc:"Absent: that of the header X-Environment, live without it"`
 		Scopes      []string   `json:"scopes,omitempty" maxItems:"50" doc:"Absent: the product's features"`
 		ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"Absent: never"`

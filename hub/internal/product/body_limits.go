@@ -25,6 +25,7 @@ type longBody struct {
 	path      pathPattern
 	maxBytes  int
 	adminOnly bool // only administrators may call the operation
+	isOpen    bool // no credentials are needed
 }
 
 // findLongBodies returns the limits of a product's operations that take bodies over
@@ -33,7 +34,8 @@ func findLongBodies(basePath string, document *huma.OpenAPI) []longBody {
 	var limits []longBody
 	for path, item := range document.Paths {
 		if op := item.Post; op != nil && op.MaxBodyBytes > httpx.MaxBody {
-			limits = append(limits, longBody{newPathPattern(basePath + path), int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin})
+			accepted := rest.Access(op.Security).Credentials()
+			limits = append(limits, longBody{newPathPattern(basePath + path), int(op.MaxBodyBytes), accepted.Admin, accepted.None})
 		}
 	}
 	return limits
@@ -52,15 +54,22 @@ func (p pathPattern) matches(path string) bool {
 }
 
 // AdmitLongBody returns, before a request's body is read, how long it may be if that is
-// more than [httpx.MaxBody]. Only authenticated users of the product get such a limit, and
-// only for operations that take long bodies: strangers must not make the hub hold them.
+// more than [httpx.MaxBody], for operations that take long bodies. Authenticated users of the
+// product get such a limit. Strangers get it for operations without credentials, and
+// have little room: they must not make the hub hold long bodies.
 func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admission {
 	i := slices.IndexFunc(p.longBodies, func(l longBody) bool { return l.path.matches(path) })
-	token, bearer := strings.CutPrefix(authorization, "Bearer ")
-	if i < 0 || method != fiber.MethodPost || !bearer || !isTokenText(token) {
+	if i < 0 || method != fiber.MethodPost {
 		return httpx.Admission{}
 	}
 	limit := p.longBodies[i]
+	if limit.isOpen {
+		return httpx.Admission{MaxBytes: limit.maxBytes, Open: true}
+	}
+	token, bearer := strings.CutPrefix(authorization, "Bearer ")
+	if !bearer || !isTokenText(token) {
+		return httpx.Admission{}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
 	caller, err := p.instance.Authenticate(ctx, token)

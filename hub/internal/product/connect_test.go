@@ -226,8 +226,8 @@ func TestRate(t *testing.T) {
 	require.Equal(t, 200, l.do(200, "GET", "/", "").status, "administrators are not counted")
 }
 
-// Document 1's form of connecting ends in the same state.
-func TestDocumentOneConnect(t *testing.T) {
+// Connecting in the form of docs/interfaces/scheduling.md ends in the same state.
+func TestConnectInTheSchedulingForm(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)
 	a, b := n.signUp("notes"), n.signUp("board")

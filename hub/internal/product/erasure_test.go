@@ -89,8 +89,9 @@ func TestKilledWhileErasing(t *testing.T) {
 	}
 	const erased = `select count(*) from hub.events where body = '{"erased":true}'`
 	before := -1
-	for _, passes := range []int{1, 2, 3, 2} { // killed as it begins, and again and again as it walks
-		k.restart(fmt.Sprintf("erasing:%d", passes))
+	// Killed as it looks for what waits, as it begins, and again and again as it walks.
+	for _, failpoint := range []string{"screening:1", "screened_part:1", "erasing:1", "erasing:2", "erasing:3", "erasing:2"} {
+		k.restart(failpoint)
 		select {
 		case <-k.process.Exited():
 		case <-time.After(2 * soon):

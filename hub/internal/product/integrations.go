@@ -90,7 +90,7 @@ type connectInput struct {
 	Body struct {
 		Product      string   `json:"product" minLength:"1" maxLength:"40" doc:"The other product" example:"messaging"`
 		APIKey       string   `json:"api_key,omitempty" maxLength:"512" doc:"The key that the other product issued" example:"msg_live_…"`
-		APIKeyRemote string   `json:"api_key_remote,omitempty" maxLength:"512" doc:"The same; document 1's name of it"`
+		APIKeyRemote string   `json:"api_key_remote,omitempty" maxLength:"512" doc:"The same; the scheduling interface's name of it"`
 		APIKeyLocal  string   `json:"api_key_local,omitempty" maxLength:"512" doc:"A key this product issued for the other one before; absent: one is made"`
 		APIURL       string   `json:"api_url" minLength:"1" maxLength:"2048" doc:"The base under which the other product's /integrations lies; usually ends in /api/v1" example:"https://messaging.example.com/api/v1"`
 		WebhookURL   string   `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where this product receives; absent: its own address"`

@@ -46,7 +46,7 @@ func newKillable(t *testing.T, environ ...string) *killable {
 	return k
 }
 
-// start starts the hub, which is killed when it reaches the failpoint.
+// start starts the hub, which is killed when it reaches the failpoint: maybe before it is ready.
 func (k *killable) start(failpoint string) {
 	k.t.Helper()
 	binary, err := hubBinary()
@@ -62,6 +62,11 @@ func (k *killable) start(failpoint string) {
 	cmd.Env = append(cmd.Env, k.environ...)
 	k.process = hubtest.RunProcess(k.t, "hub", k.dir, cmd)
 	require.Eventually(k.t, func() bool {
+		select {
+		case <-k.process.Exited():
+			return failpoint != ""
+		default:
+		}
 		got, err := try("GET", k.url+"/ready", "")
 		return err == nil && got.status == 200
 	}, soon, tick, "the hub does not start: %s", k.process.LogTail())

@@ -83,7 +83,7 @@ func TestPages(t *testing.T) {
 	require.Contains(t, malformed, `"code":"malformed"`)
 }
 
-// raw sends bytes to a server and gives all it answers.
+// raw sends bytes to a server and returns all that it answers.
 func raw(t *testing.T, url, request string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))

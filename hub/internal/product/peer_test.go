@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// register is what a peer tells with a key of ours.
+// register registers a peer with a key of this product.
 func (o *tenant) register(key string, fields map[string]any) answer {
 	o.t.Helper()
 	raw, err := json.Marshal(fields)

@@ -2,6 +2,7 @@ package product_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +52,11 @@ func TestOthersPassBulk(t *testing.T) {
 	require.Less(t, len(texts), 150, "the rest of the import still waits")
 	require.Positive(t, o.waits(hub.PriorityBulk))
 	require.Less(t, slices.Index(texts, "deletion0"), slices.Index(texts, "normal39"))
-	require.Regexp(t, `\nhub_bulk_deliveries_pending\{product="notes"\} [1-9]`, call(t, "GET", o.url+"/metrics", "").text)
+	bulk := regexp.MustCompile(`\nhub_bulk_deliveries_pending\{product="notes"\} [1-9]`)
+	require.Eventually(t, func() bool { // an import that takes long is no delivery that is stuck
+		metrics := call(t, "GET", o.url+"/metrics", "").text
+		return bulk.MatchString(metrics) && strings.Contains(metrics, "\nhub_oldest_pending_seconds{product=\"notes\"} 0\n")
+	}, soon, 10*tick)
 
 	var entry map[string]any
 	for _, waits := range o.deliveries("&status=pending&limit=200") { // newest first

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 const (
 	tick = 10 * time.Millisecond
-	soon = 20 * time.Second
+	soon = time.Minute
 )
 
 // node is a running hub with the products "notes" and "board".
@@ -152,7 +152,7 @@ func (n *node) ok(status int, method, path, body string) answer {
 	return got
 }
 
-// tenant is an account of a product, with an administrator and somebody else.
+// tenant is an account of a product, with an administrator and another user.
 type tenant struct {
 	*node
 	base  string // of the product
@@ -209,7 +209,7 @@ type link struct {
 }
 
 // connectTenants connects two tenants by their administrators, the peer beginning,
-// and gives what the peer needs to send to the tenant.
+// and returns what the peer needs to send to the tenant.
 func connectTenants(owner, peer *tenant, product string, headers ...string) *link {
 	l := &link{tenant: owner, peer: peer, key: owner.issue(headers...)}
 	got := peer.do(200, "POST", "/connect", connectBody(product, l.key, owner.base+"/api/v1"), headers...)

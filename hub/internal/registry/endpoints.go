@@ -132,7 +132,10 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 		if err := checkEndpointLimit(ctx, queries, tenantID); err != nil {
 			return err
 		}
-		var err error
+		err := checkOperationalLimit(ctx, queries, dbgen.CountOperationalEndpointsParams{TenantID: tenantID, Environment: environment, EndpointID: id}, state.EventTypes)
+		if err != nil {
+			return err
+		}
 		row, err = queries.CreateEndpoint(ctx, dbgen.CreateEndpointParams{
 			ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
 			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered != nil && *state.Ordered, Filter: nilIfEmpty(state.Filter),
@@ -146,30 +149,6 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 	}
 	endpoint, err := e.completed(ctx, row)
 	return endpoint, secret, err
-}
-
-// checkEndpointLimit returns a [hub.ErrInvalid] if a tenant has as many endpoints as it may
-// have. The lock on the tenant makes concurrent creations wait for each other.
-func checkEndpointLimit(ctx context.Context, queries *dbgen.Queries, tenantID uuid.UUID) error {
-	locked, err := queries.TenantForUpdate(ctx, tenantID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
-	}
-	if err != nil {
-		return err
-	}
-	limit := int64(DefaultMaxEndpoints)
-	if own := locked.Tenant.LimitEndpoints; own != nil {
-		limit = int64(*own)
-	}
-	count, err := queries.CountEndpoints(ctx, tenantID)
-	if err != nil {
-		return err
-	}
-	if count >= limit {
-		return hub.Errorf(hub.ErrInvalid, "endpoint_limit", "This tenant has %d endpoints and may have %d. Delete one, or ask an administrator for more.", count, limit)
-	}
-	return nil
 }
 
 // Get loads an endpoint. One that is deleted or out of scope is a [hub.ErrNotFound].
@@ -295,10 +274,19 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 		return Endpoint{}, nil, err
 	}
 	chain, key := e.sealCertificate(id, state.Certificate)
-	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
-		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
-		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: *state.Ordered, Filter: nilIfEmpty(state.Filter),
-		SetHeaders: state.Headers != nil, Headers: headers, SetCertificate: state.Certificate != nil, ClientCertificate: chain, ClientKey: key,
+	var row dbgen.Endpoint
+	err = store.InTx(ctx, e.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		err := checkOperationalLimit(ctx, queries, dbgen.CountOperationalEndpointsParams{TenantID: present.TenantID, Environment: present.Environment, EndpointID: id}, state.EventTypes)
+		if err != nil {
+			return err
+		}
+		row, err = queries.UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
+			ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
+			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: *state.Ordered, Filter: nilIfEmpty(state.Filter),
+			SetHeaders: state.Headers != nil, Headers: headers, SetCertificate: state.Certificate != nil, ClientCertificate: chain, ClientKey: key,
+		})
+		return err
 	})
 	if err != nil {
 		return Endpoint{}, nil, store.Wrap("changing the endpoint", err)

@@ -54,7 +54,7 @@ const (
 	OtherBody          = "other_body"          // the signature is of the stored event, not of this body
 	NoMatch            = "no_match"            // neither secret signed this body
 	CurrentSecret      = "current_secret"
-	PreviousSecret     = "previous_secret" // signed with the previous one, which the receiver knows or did not say
+	PreviousSecret     = "previous_secret" // signed with the previous one
 	OldSecret          = "old_secret"      // one side uses the secret of before the rotation
 	WrongSecret        = "wrong_secret"    // the receiver's secret is not of this endpoint
 	InTime             = "in_time"
@@ -193,12 +193,12 @@ func sameJSON(a, b []byte) bool {
 	if json.Unmarshal(a, &first) != nil || json.Unmarshal(b, &second) != nil {
 		return false
 	}
-	left, err := json.Marshal(first)
+	firstJSON, err := json.Marshal(first)
 	if err != nil {
 		return false
 	}
-	right, err := json.Marshal(second)
-	return err == nil && bytes.Equal(left, right)
+	secondJSON, err := json.Marshal(second)
+	return err == nil && bytes.Equal(firstJSON, secondJSON)
 }
 
 // secretStep compares the secret that signed with the one that the receiver verifies with.

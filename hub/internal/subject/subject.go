@@ -21,7 +21,7 @@ import (
 // maxTerms bounds the terms of one event.
 const maxTerms = 32
 
-// Members of an event's data that name somebody. phones is a list of numbers.
+// Members of an event's data that identify a person. phones is a list of numbers.
 var (
 	phoneMembers = []string{"phone", "client_phone", "patient_phone", "contact_phone"}
 	idMembers    = []string{"patient_id", "client_id", "contact_id", "appointment_id", "ticket_id"}

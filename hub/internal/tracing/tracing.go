@@ -67,7 +67,7 @@ func (t *Tracer) Close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // the exporter said what there is to say
+	_ = t.provider.Shutdown(ctx) // the exporter has logged it
 }
 
 // exporting logs failures once a minute instead of leaving them to OpenTelemetry's
@@ -118,7 +118,7 @@ func (s *Span) InContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, s)
 }
 
-// SetEvents says what a publication holds; eventType is "" for a batch.
+// SetEvents sets what a publication holds; eventType is "" for a batch.
 func (s *Span) SetEvents(product, eventType string, count int) {
 	if s == nil {
 		return
@@ -129,7 +129,7 @@ func (s *Span) SetEvents(product, eventType string, count int) {
 	}
 }
 
-// SetAccepted says which id an event was given.
+// SetAccepted sets the id of an accepted event.
 func (s *Span) SetAccepted(id string, deliveries int) {
 	if s != nil {
 		s.span.SetAttributes(attribute.String("hub.event_id", id), attribute.Int("hub.deliveries", deliveries))

@@ -121,7 +121,7 @@ func NewSecret(prefix string) (plain string, hash []byte) {
 }
 
 // HashSecret returns the hash of a secret of [NewSecret]: its SHA-256. Nothing slower is
-// needed, because nobody can guess 256 random bits. Passwords are not hashed with it.
+// needed, because 256 random bits cannot be guessed. Passwords are not hashed with it.
 func HashSecret(plain string) []byte {
 	sum := sha256.Sum256([]byte(plain))
 	return sum[:]

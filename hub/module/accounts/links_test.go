@@ -15,7 +15,7 @@ import (
 func is(err, kind error) bool { return errors.Is(err, kind) }
 
 // "always 200 …, same timing": whether there is a user is not even looked at before the
-// answer, and the same statements are made for everybody.
+// answer, and the same statements are made for every address.
 func TestPasswordResetDoesTheSameWorkForEveryAddress(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -108,13 +108,9 @@ func (a *Authenticator) Logout(ctx context.Context, authorization string) (userI
 	_, token, _ := strings.Cut(authorization, " ")
 	userID, loginID, ok := a.host.Credentials.VerifyAccessToken(strings.TrimSpace(token))
 	if !ok {
-		return uuid.Nil, errInvalidAccessToken()
+		return uuid.Nil, module.InvalidTokenError()
 	}
 	return userID, dberr.Wrap("logging out", a.RevokeLogin(ctx, userID, loginID))
-}
-
-func errInvalidAccessToken() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
 }
 
 // Authenticate returns the user of an access token, or [hub.ErrUnauthorized] for an
@@ -122,11 +118,11 @@ func errInvalidAccessToken() *hub.Error {
 func (a *Authenticator) Authenticate(ctx context.Context, token string, find func(ctx context.Context, userID, loginID uuid.UUID) (module.Caller, error)) (module.Caller, error) {
 	userID, loginID, ok := a.host.Credentials.VerifyAccessToken(token)
 	if !ok {
-		return module.Caller{}, errInvalidAccessToken()
+		return module.Caller{}, module.InvalidTokenError()
 	}
 	caller, err := find(ctx, userID, loginID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return module.Caller{}, errInvalidAccessToken()
+		return module.Caller{}, module.InvalidTokenError()
 	}
 	return caller, dberr.Wrap("loading the user", err)
 }

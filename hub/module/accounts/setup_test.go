@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 const (
 	password = "correct horse"
 	tick     = 20 * time.Millisecond
-	soon     = 30 * time.Second
+	soon     = time.Minute
 )
 
 // club is a small product whose users can only log in.

@@ -14,6 +14,32 @@ import (
 	"integrationhub/hub"
 )
 
+// Codes of PostgreSQL's errors (SQLSTATE).
+const (
+	UniqueViolation      = "23505"
+	InvalidCatalogName   = "3D000" // there is no such database
+	SerializationFailure = "40001"
+	DeadlockDetected     = "40P01"
+	UndefinedFunction    = "42883"
+	QueryCanceled        = "57014" // also by a statement timeout
+)
+
+// Code returns the SQLSTATE of an error of PostgreSQL, "" for any other error.
+func Code(err error) string {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return pgErr.Code
+	}
+	return ""
+}
+
+// IsConflict reports whether PostgreSQL aborted a transaction because of another one: it may
+// succeed when it runs again.
+func IsConflict(err error) bool {
+	code := Code(err)
+	return code == SerializationFailure || code == DeadlockDetected
+}
+
 // Wrap maps an error of a database operation to an error for callers: no row is a
 // [hub.ErrNotFound], text that PostgreSQL cannot store is a [hub.ErrMalformed], and a
 // database that is unreachable, full or shutting down is a [hub.ErrUnavailable]. Any
@@ -61,8 +87,8 @@ func ConstraintName(err error) string {
 
 // isUnstorableText reports whether PostgreSQL rejected a text: NUL or invalid UTF-8.
 func isUnstorableText(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "22021" || pgErr.Code == "22P05")
+	code := Code(err)
+	return code == "22021" || code == "22P05"
 }
 
 // isUnavailable reports whether the database is unreachable or cannot work at the moment:

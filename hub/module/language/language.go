@@ -11,8 +11,8 @@ import (
 // Match returns the first supported tag, such as "pt-BR", with the language of tag,
 // whatever its region. It returns "" if there is none.
 func Match(tag string, supported ...string) string {
-	wanted := base(tag)
-	if i := slices.IndexFunc(supported, func(candidate string) bool { return base(candidate) == wanted }); i >= 0 {
+	language := base(tag)
+	if i := slices.IndexFunc(supported, func(candidate string) bool { return base(candidate) == language }); i >= 0 {
 		return supported[i]
 	}
 	return ""

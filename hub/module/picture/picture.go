@@ -45,7 +45,7 @@ type format struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
 	// checkContainer walks through the container: a picture ends where its file ends. It
-	// gives the largest side that any part of it claims.
+	// returns the largest side that any part of it declares.
 	checkContainer func(raw []byte) (side int, err error)
 }
 

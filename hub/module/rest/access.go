@@ -13,7 +13,7 @@ var (
 	Admin  = Access{{module.SchemeBearer: {module.RoleAdmin}}} // administrators only
 )
 
-// Key admits API keys with a scope, and nobody else.
+// Key admits only API keys with a scope.
 func Key(scope string) Access { return Access{{module.SchemeKey: {scope}}} }
 
 // OrKey also admits API keys with a scope.

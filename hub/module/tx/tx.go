@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/hub"
 	"integrationhub/hub/events"
@@ -53,11 +52,7 @@ var ErrConflict = hub.Errorf(hub.ErrUnavailable, "busy", "Others are changing th
 // IsRetryable reports whether a transaction met another one: PostgreSQL aborted it
 // (serialization_failure, deadlock_detected), or its work returned [ErrConflict].
 func IsRetryable(err error) bool {
-	if errors.Is(err, ErrConflict) {
-		return true
-	}
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "40001" || pgErr.Code == "40P01")
+	return errors.Is(err, ErrConflict) || dberr.IsConflict(err)
 }
 
 // Join returns a transaction that the caller began and will end.

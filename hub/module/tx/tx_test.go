@@ -70,7 +70,7 @@ func TestRunAgainAfterDeadlock(t *testing.T) {
 	require.Equal(t, [2]int{2, 2}, [2]int{first, second})
 }
 
-func TestRunGivesUp(t *testing.T) {
+func TestRunFailsAfterTooManyConflicts(t *testing.T) {
 	t.Parallel()
 	host := newHost(t)
 	attempts := 0

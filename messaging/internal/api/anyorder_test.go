@@ -21,9 +21,9 @@ import (
 // playedNetwork is a network that a test plays.
 type playedNetwork struct {
 	*messagingtest.Company
-	receive func(m receivedText) (status int)                      // passes a contact's message to the hub
-	report  func(remoteID string, ack chat.Ack) (status int)       // passes a receipt
-	send    func(body string, early ...chat.Ack) (remoteID string) // receipts that are early come before the answer
+	receive func(m receivedText) (status int)                          // passes a contact's message to the hub
+	report  func(remoteID string, ack chat.Ack) (status int)           // passes a receipt
+	send    func(body string, earlyAcks ...chat.Ack) (remoteID string) // earlyAcks come before the answer
 }
 
 // receivedText is a message of a contact.
@@ -163,15 +163,15 @@ func (n *playedNetwork) checkAnyOrder(t *testing.T) {
 		all[id] = ack
 	}
 	for _, tc := range []struct {
-		early []chat.Ack
-		final chat.Ack
+		earlyAcks []chat.Ack
+		final     chat.Ack
 	}{
 		{[]chat.Ack{chat.AckRead, chat.AckDevice, chat.AckServer}, chat.AckRead},
 		{[]chat.Ack{chat.AckServer, chat.AckFailed}, chat.AckFailed},
 		{[]chat.Ack{chat.AckFailed, chat.AckServer, chat.AckFailed}, chat.AckFailed},
 		{[]chat.Ack{chat.AckFailed, chat.AckDevice}, chat.AckDevice},
 	} {
-		all[n.send(fmt.Sprint("early ", tc.early), tc.early...)] = tc.final
+		all[n.send(fmt.Sprint("early ", tc.earlyAcks), tc.earlyAcks...)] = tc.final
 	}
 	require.Subset(t, n.acks(t), all)
 	n.checkStoredOnce(t, before)
@@ -224,14 +224,14 @@ func TestCloudInAnyOrder(t *testing.T) {
 	n.receive = func(m receivedText) int {
 		return deliver(c.Company, c.connection, cloudSecret, cloudWebhook(cloudPhone, cloudText(m.remoteID, m.from, fmt.Sprintf("%q", m.body), c.Hub.Clock.Now()))).Status
 	}
-	n.send = func(body string, early ...chat.Ack) (remoteID string) {
+	n.send = func(body string, earlyAcks ...chat.Ack) (remoteID string) {
 		c.api.AnswerWith(func(w http.ResponseWriter) { // the API is locked
 			remoteID = fmt.Sprintf("wamid.out%d", len(c.api.sent))
 			own := ""
 			if withOwn = !withOwn; withOwn {
 				own = c.api.sent[len(c.api.sent)-1]["biz_opaque_callback_data"].(string)
 			}
-			for _, ack := range early {
+			for _, ack := range earlyAcks {
 				require.Equal(t, 200, status(remoteID, own, ack))
 			}
 			_, _ = io.WriteString(w, fmt.Sprintf(`{"messaging_product":"whatsapp","messages":[{"id":%q}]}`, remoteID))
@@ -262,9 +262,9 @@ func TestBridgeInAnyOrder(t *testing.T) {
 	n.receive = func(m receivedText) int {
 		return c.bridge.Report(t, c.id, "message", object{"remoteId": m.remoteID, "from": m.from, "name": "Ana", "body": m.body, "at": time.Now()})
 	}
-	n.send = func(body string, early ...chat.Ack) (remoteID string) {
+	n.send = func(body string, earlyAcks ...chat.Ack) (remoteID string) {
 		c.bridge.SetHooks(drivertest.Hooks{BeforeAnswer: func(id string) {
-			for _, ack := range early {
+			for _, ack := range earlyAcks {
 				require.Equal(t, 200, n.report(id, ack))
 			}
 		}})

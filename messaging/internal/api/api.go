@@ -129,7 +129,15 @@ func (a *API) viewerOf(ctx context.Context, user actor) (*store.Viewer, error) {
 		return nil, nil
 	}
 	queues, err := a.store.QueueIDsOfUser(ctx, user.scope.Company, user.user.ID)
-	return &store.Viewer{UserID: user.user.ID, Queues: queues, AllTickets: user.user.AllTickets}, err
+	return viewerWith(user.user, queues), err
+}
+
+// viewerWith is [API.viewerOf] for a user whose queues are known.
+func viewerWith(user store.User, queues []int64) *store.Viewer {
+	if user.Profile == profileAdmin {
+		return nil
+	}
+	return &store.Viewer{UserID: user.ID, Queues: queues, AllTickets: user.AllTickets}
 }
 
 // errNoPermission is the error of a user without the right to do something.

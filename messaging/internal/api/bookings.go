@@ -91,8 +91,8 @@ func (a *API) createBooking(ctx context.Context, in *createBookingInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	if contact.AnonymizedAt != nil {
-		return nil, refused("wapp_invalid_contact", "The contact was anonymized.")
+	if contact.Number == "" {
+		return nil, refused("wapp_invalid_contact", "The contact was anonymized, or has no number yet.")
 	}
 	request := appointments.Booking{
 		Phone: chat.FormatE164(contact.Number), ServiceID: in.Body.ServiceID, ProfessionalID: in.Body.ProfessionalID, StartAt: in.Body.StartAt, SourceID: source,

@@ -27,9 +27,18 @@ type bridgedCompany struct {
 	made   moduletest.Response
 }
 
+// newBridgedCompany signs a company up at a hub of its own: the bridge is away when the test
+// has ended.
 func newBridgedCompany(t *testing.T) *bridgedCompany {
 	t.Helper()
-	c := &bridgedCompany{Company: messagingtest.NewCompany(t), bridge: drivertest.NewBridge(t)}
+	return connectBridge(messagingtest.NewCompanyAlone(t), drivertest.NewBridge(t))
+}
+
+// connectBridge makes a company a connection whose session is a bridge's.
+func connectBridge(company *messagingtest.Company, bridge *drivertest.Bridge) *bridgedCompany {
+	t := company.T
+	t.Helper()
+	c := &bridgedCompany{Company: company, bridge: bridge}
 	c.made = c.Call("POST", "/whatsapp", object{"name": "Reception", "driver": "bridge", "bridge": bridgeAccount(c.bridge)})
 	require.Equal(t, 201, c.made.Status, c.made.Text)
 	c.id, c.path = messagingtest.ID(c.made.Body), messagingtest.Path("/whatsapp", c.made.Body)
@@ -139,13 +148,13 @@ func TestBridgeMessages(t *testing.T) {
 	reference := c.bridge.AddFile("%PDF-1.7 a file")
 	require.Equal(t, 200, c.bridge.Report(t, c.id, "message", object{"remoteId": "in-2", "from": cloudContact, "at": time.Now(), "media": object{"type": "document", "mimeType": "application/pdf", "name": "a.pdf", "reference": reference}}))
 	require.Equal(t, 200, c.bridge.Report(t, c.id, "message", object{"remoteId": "in-3", "from": cloudContact, "at": time.Now(), "kind": "location", "body": "Here"}))
-	require.Eventually(t, func() bool { return c.Get(path)["messages"].([]any)[1].(object)["mediaUrl"] != nil }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.Get(path)["messages"].([]any)[1].(object)["mediaUrl"] != nil }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, []any{"location", "Here"}, []any{c.Get(path)["messages"].([]any)[2].(object)["mediaType"], c.Get(path)["messages"].([]any)[2].(object)["body"]})
 
-	var early string
+	var first string
 	c.bridge.SetHooks(drivertest.Hooks{
 		BeforeAnswer: func(remoteID string) {
-			early = remoteID
+			first = remoteID
 			require.Equal(t, 200, c.bridge.Report(t, c.id, "receipt", object{"remoteIds": []string{remoteID}, "ack": 2}))
 		},
 		LoseAnswer: func() bool { return len(c.bridge.Calls()) > 0 && len(c.bridge.Accepted()) == 1 },
@@ -163,7 +172,7 @@ func TestBridgeMessages(t *testing.T) {
 	}
 	require.EqualValues(t, 2, ack(), "the receipt came before the answer")
 	for _, receipt := range []int{3, 2, 3, 1, -1} {
-		require.Equal(t, 200, c.bridge.Report(t, c.id, "receipt", object{"remoteIds": []string{early}, "ack": receipt}))
+		require.Equal(t, 200, c.bridge.Report(t, c.id, "receipt", object{"remoteIds": []string{first}, "ack": receipt}))
 		require.EqualValues(t, 3, ack())
 	}
 	answer := c.As(c.APIToken()).Call("POST", "/api/messages/send", object{"number": drivertest.UnregisteredNumber, "body": "x"})
@@ -311,13 +320,13 @@ func TestBridgeIsAsked(t *testing.T) {
 			require.NoError(t, err)
 			c.RunJob("sessions")
 			return c.Get(c.path)["status"] == status
-		}, 30*time.Second, 10*time.Millisecond, status)
+		}, time.Minute, 10*time.Millisecond, status)
 	}
 	c.bridge.ChangeState(c.id, object{"status": "CONNECTED"})
 	require.Eventually(t, func() bool {
 		c.RunJob("unreachable-connections")
 		return c.Get(c.path)["status"] == "CONNECTED"
-	}, 30*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 
 	_, err := c.Hub.Host.Pool.Exec(t.Context(), `update connections set status = 'OPENING', updated_at = now() - interval '2 minutes'`)
 	require.NoError(t, err)
@@ -326,5 +335,5 @@ func TestBridgeIsAsked(t *testing.T) {
 		require.NoError(t, err)
 		c.RunJob("sessions")
 		return c.Get(c.path)["status"] == "CONNECTED"
-	}, 30*time.Second, 100*time.Millisecond, "a start that was interrupted goes on")
+	}, time.Minute, 100*time.Millisecond, "a start that was interrupted goes on")
 }

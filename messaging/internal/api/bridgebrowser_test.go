@@ -18,7 +18,7 @@ import (
 func TestBridgeConnectionInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
-	company, bridge := messagingtest.NewCompany(t), drivertest.NewBridge(t)
+	company, bridge := messagingtest.NewCompanyAlone(t), drivertest.NewBridge(t)
 	const number = "5511900000001"
 	phone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		code, _ := io.ReadAll(r.Body)

@@ -13,7 +13,7 @@ import (
 func TestPhonePageInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	id := messagingtest.ID(company.OK(201, "POST", "/whatsapp", object{"name": "Reception"}))
 	code := company.Get(fmt.Sprintf("/whatsapp/%d/qrCode", id))["qrcode"]
 	hubtest.RunInBrowser(t, "messaging/internal/api/browser/phone.mjs", object{

@@ -23,7 +23,7 @@ const (
 
 // CampaignFields are the settings of a campaign.
 type CampaignFields struct {
-	Name                 rest.Optional[string]          `json:"name,omitempty" minLength:"3" maxLength:"120" doc:"For people" example:"Offers of March"`
+	Name                 rest.Optional[string]          `json:"name,omitempty" minLength:"3" maxLength:"120" doc:"Text shown to users" example:"Offers of March"`
 	Message1             rest.Optional[string]          `json:"message1,omitempty" maxLength:"4096" doc:"First text; variables are {nome}, {email} and {numero}" example:"Hello {nome}"`
 	Message2             rest.Optional[string]          `json:"message2,omitempty" maxLength:"4096" doc:"Second text; the texts take turns"`
 	Message3             rest.Optional[string]          `json:"message3,omitempty" maxLength:"4096" doc:"Third text"`

@@ -19,7 +19,7 @@ const campaignsPerPage = 20
 type Campaign struct {
 	ID        int64  `json:"id" doc:"Id of the campaign" example:"11"`
 	CompanyID int64  `json:"companyId" doc:"Company that owns it" example:"1"`
-	Name      string `json:"name" doc:"For people" example:"Offers of March"`
+	Name      string `json:"name" doc:"Text shown to users" example:"Offers of March"`
 	Status    string `json:"status" enum:"draft,scheduled,running,finished,cancelled" doc:"A cancelled campaign goes on when it is started again"`
 	CampaignTexts
 	Confirmation        bool             `json:"confirmation" doc:"Contacts are asked first, and get the message when they answer anything but no"`
@@ -65,7 +65,7 @@ type CampaignCounters struct {
 	Delivered int `json:"delivered" doc:"Arrived, with those read"`
 	Read      int `json:"read" doc:"Read by the contact"`
 	Failed    int `json:"failed" doc:"Not accepted by the network"`
-	Skipped   int `json:"skipped" doc:"Left out: opted out, declined, no answer to the question, or anonymized"`
+	Skipped   int `json:"skipped" doc:"Left out: opted out, declined, no answer to the question, anonymized, or without a number"`
 }
 
 // CampaignDetail is a campaign with its contacts.
@@ -239,7 +239,7 @@ func (a *API) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput,
 // CampaignShipment is a contact of a campaign in its report.
 type CampaignShipment struct {
 	ContactID   int64     `json:"contactId" doc:"Whom it was for" example:"5"`
-	ContactName string    `json:"contactName" doc:"How people call the contact" example:"Ana Souza"`
+	ContactName string    `json:"contactName" doc:"Display name of the contact" example:"Ana Souza"`
 	Number      string    `json:"number" doc:"That it was sent to; empty: not yet" example:"5511987654321"`
 	Message     string    `json:"message" doc:"That was sent; empty: not yet"`
 	Status      string    `json:"status" enum:"pending,confirming,confirmed,queued,sent,delivered,read,failed,skipped" doc:"confirming: the contact was asked; queued: waits for the network"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
@@ -88,6 +89,18 @@ func (a *API) verifyCloudWebhook(ctx context.Context, in *cloudVerifyInput) (*cl
 		return nil, hub.Errorf(hub.ErrForbidden, "no_permission", "There is no connection with this id and verify token.")
 	}
 	return &cloudVerifyOutput{"text/plain; charset=utf-8", "nosniff", []byte(in.Challenge)}, nil
+}
+
+// maxCloudWebhook is how long webhooks of the API may be, in bytes: its documentation says up to
+// 3 MB.
+const maxCloudWebhook = 4 << 20
+
+// withCloudWebhookBody returns the binder of an operation that takes webhooks of the API.
+func withCloudWebhookBody(bind rest.Binder) rest.Binder {
+	return func(api huma.API, op huma.Operation) {
+		op.MaxBodyBytes = maxCloudWebhook
+		withSignedBody(bind, "A webhook of the WhatsApp Cloud API, as its documentation describes them")(api, op)
+	}
 }
 
 type cloudWebhookInput struct {

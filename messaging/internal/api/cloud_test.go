@@ -292,7 +292,7 @@ func TestCloudMessages(t *testing.T) {
 		stored := company.Get(messages)["messages"].([]any)
 		last := stored[len(stored)-1].(object)
 		return last["body"] == "Later" && last["ack"] == -1.0 && last["errorCode"] == "window_closed"
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.Len(t, api.Sent(), calls, "the network is not called")
 }
 

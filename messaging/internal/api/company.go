@@ -73,7 +73,7 @@ func (a *API) getCompany(ctx context.Context, _ *struct{}) (*companyOutput, erro
 type updateCompanyInput struct {
 	Body struct {
 		Name          rest.Optional[string]              `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"Shown to users and connected products"`
-		Phone         rest.Optional[string]              `json:"phone,omitempty" maxLength:"40" doc:"For people"`
+		Phone         rest.Optional[string]              `json:"phone,omitempty" maxLength:"40" doc:"Text shown to users"`
 		Email         rest.Optional[string]              `json:"email,omitempty" maxLength:"254" doc:"Answers to the company's e-mails go there"`
 		Timezone      rest.Optional[string]              `json:"timezone,omitempty" maxLength:"60" doc:"IANA name" example:"America/Sao_Paulo"`
 		Schedules     rest.Optional[[]chat.OpeningHours] `json:"schedules,omitempty" maxItems:"28" doc:"Opening hours; none: always open"`

@@ -30,7 +30,7 @@ type Connection struct {
 	Name              string                `json:"name" doc:"Its name, unique in the company" example:"Reception"`
 	Driver            string                `json:"driver" doc:"The network" example:"sandbox"`
 	Status            chat.ConnectionStatus `json:"status" enum:"OPENING,qrcode,PAIRING,CONNECTED,TIMEOUT,DISCONNECTED,BANNED,OUTDATED" doc:"Messages flow while it is CONNECTED; while the network does not answer it is TIMEOUT, and they wait"`
-	QRCode            string                `json:"qrcode" doc:"Text of the QR code to scan; empty in other states"`
+	QRCode            string                `json:"qrcode" doc:"Text of the QR code to scan; empty in other states, and for users that are no administrators"`
 	QRExpiresAt       *time.Time            `json:"qrExpiresAt" doc:"When the QR code expires"`
 	Retries           int                   `json:"retries" doc:"QR codes in a row that nobody scanned, or looks in a row at a network that does not answer"`
 	Number            *string               `json:"number" doc:"The connection's own phone number, once it is known" example:"5511900000001"`
@@ -56,15 +56,19 @@ type Connection struct {
 
 type connectionOutput struct{ Body Connection }
 
-// toConnections returns connections with their queues.
-func (a *API) toConnections(ctx context.Context, company int64, rows []store.Connection) ([]Connection, error) {
-	queues, err := a.store.QueuesOfConnections(ctx, company, rest.Map(rows, func(c store.Connection) int64 { return c.ID }))
+// toConnections returns connections with their queues, as a user sees them: who reads a QR code
+// can pair a phone of its own, so that administrators alone do.
+func (a *API) toConnections(ctx context.Context, user actor, rows []store.Connection) ([]Connection, error) {
+	queues, err := a.store.QueuesOfConnections(ctx, user.scope.Company, rest.Map(rows, func(c store.Connection) int64 { return c.ID }))
 	if err != nil {
 		return nil, err
 	}
 	return rest.Map(rows, func(row store.Connection) Connection {
 		c := toConnection(row)
 		c.WebhookURL = a.webhookURL(row)
+		if !user.isAdmin() {
+			c.QRCode = ""
+		}
 		for _, q := range queues {
 			if q.ConnectionID == c.ID {
 				c.QueueIDs, c.Queues = append(c.QueueIDs, q.ID), append(c.Queues, TicketQueue{q.ID, q.Name, q.Color})
@@ -75,8 +79,8 @@ func (a *API) toConnections(ctx context.Context, company int64, rows []store.Con
 }
 
 // connectionOutput returns the response for one connection.
-func (a *API) connectionOutput(ctx context.Context, row store.Connection) (*connectionOutput, error) {
-	connections, err := a.toConnections(ctx, row.CompanyID, []store.Connection{row})
+func (a *API) connectionOutput(ctx context.Context, user actor, row store.Connection) (*connectionOutput, error) {
+	connections, err := a.toConnections(ctx, user, []store.Connection{row})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +113,7 @@ func (a *API) listConnections(ctx context.Context, _ *struct{}) (*struct{ Body [
 	if err != nil {
 		return nil, err
 	}
-	connections, err := a.toConnections(ctx, actor.scope.Company, rows)
+	connections, err := a.toConnections(ctx, actor, rows)
 	return &struct{ Body []Connection }{connections}, err
 }
 
@@ -122,7 +126,7 @@ func (a *API) getConnection(ctx context.Context, in *IDParam) (*connectionOutput
 	if err != nil {
 		return nil, err
 	}
-	return a.connectionOutput(ctx, connection)
+	return a.connectionOutput(ctx, actor, connection)
 }
 
 // ConnectionFields are the settings of a connection.
@@ -268,7 +272,7 @@ func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (
 	if created, err = a.sessions.Start(ctx, created); err != nil {
 		return nil, err
 	}
-	return a.connectionOutput(ctx, created)
+	return a.connectionOutput(ctx, actor, created)
 }
 
 func mapConnectionConflict(err error) error {
@@ -324,7 +328,7 @@ func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (
 	if err != nil {
 		return nil, mapConnectionConflict(err)
 	}
-	return a.connectionOutput(ctx, updated)
+	return a.connectionOutput(ctx, actor, updated)
 }
 
 func (a *API) deleteConnection(ctx context.Context, in *IDParam) (*messageOutput, error) {
@@ -341,7 +345,8 @@ func (a *API) deleteConnection(ctx context.Context, in *IDParam) (*messageOutput
 	} else if err != nil {
 		return nil, err
 	}
-	if _, err := a.store.DeleteConnection(ctx, actor.scope.Company, in.ID); err != nil {
+	err = a.store.InTx(ctx, "deleting a connection", func(tx *store.Tx) error { return tx.RemoveConnection(ctx, actor.scope.Company, in.ID) })
+	if err != nil {
 		return nil, err
 	}
 	return &messageOutput{Message{"Connection deleted"}}, nil
@@ -380,7 +385,7 @@ func (a *API) withConnection(ctx context.Context, id int64, work func(context.Co
 	if err != nil {
 		return nil, err
 	}
-	return a.connectionOutput(ctx, connection)
+	return a.connectionOutput(ctx, actor, connection)
 }
 
 // QRCode is the code that pairs a phone with a connection.

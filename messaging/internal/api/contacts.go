@@ -27,7 +27,7 @@ type Contact struct {
 	ID            int64        `json:"id" doc:"Id of the contact" example:"5"`
 	CompanyID     int64        `json:"companyId" doc:"Company that owns it" example:"1"`
 	Name          string       `json:"name" doc:"Its number, until a name is known" example:"Ana Souza"`
-	Number        string       `json:"number" doc:"Digits with the country code; empty: anonymized" example:"5511987654321"`
+	Number        string       `json:"number" doc:"Digits with the country code; empty: anonymized, or known to the network by its lid only" example:"5511987654321"`
 	NumberKey     string       `json:"numberKey" doc:"Equal for a Brazilian mobile number with and without its ninth digit; unique in the company" example:"5511987654321"`
 	LID           *string      `json:"lid" doc:"The network's own id of the contact; null: none"`
 	Email         string       `json:"email" doc:"Empty: unknown" example:"ana@example.com"`
@@ -53,6 +53,11 @@ type ExtraInfo struct {
 type contactOutput struct{ Body Contact }
 
 func errNoContact() *hub.Error { return notFound("no_contact_found", "contact") }
+
+// errAnonymized is the error of what cannot be done with a contact whose data was erased.
+func errAnonymized() *hub.Error {
+	return refused("anonymized_contact", "The contact's data was erased; make a new contact.")
+}
 
 // errInvalidNumber is the error of a number in a field that is not one.
 func errInvalidNumber(location string) *hub.Error {
@@ -204,7 +209,8 @@ func (f ContactFields) applyTo(c *store.Contact, now time.Time) error {
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	if !chat.IsNumber(c.Number) {
+	hasNone := c.Number == "" && c.LID != nil && !f.Number.Set // no event had it yet
+	if !hasNone && !chat.IsNumber(c.Number) {
 		return errInvalidNumber("body.number")
 	}
 	if c.Consent != earlierConsent {
@@ -275,7 +281,7 @@ func (a *API) updateContact(ctx context.Context, in *updateContactInput) (*conta
 			return dberr.MapNoRows(err, errNoContact())
 		}
 		if contact.AnonymizedAt != nil {
-			return refused("anonymized_contact", "The contact's data was erased; make a new contact.")
+			return errAnonymized()
 		}
 		if err := in.Body.applyTo(&contact, tx.Now()); err != nil {
 			return err

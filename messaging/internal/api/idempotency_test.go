@@ -79,7 +79,7 @@ func TestIdempotencyKeyOfRefusedMessage(t *testing.T) {
 	first := program.OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "x"}, "Idempotency-Key", "a")
 	answer, err := json.Marshal(object{"status": "sent", "ack": -1, "contactId": first["contactId"], "ticketId": first["ticketId"]})
 	require.NoError(t, err)
-	_, err = company.Hub.Host.Pool.Exec(t.Context(), `update idempotency_keys set answer = $1`, answer)
+	_, err = company.Hub.Host.Pool.Exec(t.Context(), `update idempotency_keys set answer = $1 where company_id = $2`, answer, company.ID)
 	require.NoError(t, err)
 	require.Equal(t, "ERR_SENDING_WAPP_MSG", program.OK(400, "POST", "/api/messages/send", object{"number": ana, "body": "x"}, "Idempotency-Key", "a")["error"])
 }

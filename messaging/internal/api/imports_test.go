@@ -139,7 +139,7 @@ func TestLargeImport(t *testing.T) {
 // not imported.
 func TestCancelImport(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	const rows, waiting = 4000, 1200 // the row at which the job waits
 	var file strings.Builder
 	file.WriteString("number\n")

@@ -74,7 +74,7 @@ func fillCompany(t *testing.T, running *moduletest.Hub, texts string) *filledCom
 		}
 	}
 	c.ids["/contacts/imports"] = c.ImportContacts("number\n"+strings.Repeat(contactNumber+"\n", 2001), nil).Body["id"]
-	require.Eventually(t, func() bool { return c.Get(c.pathOf("/contacts/imports/{id}"))["status"] == "done" }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.Get(c.pathOf("/contacts/imports/{id}"))["status"] == "done" }, time.Minute, 10*time.Millisecond)
 	c.ConnectCalendar("Corte")
 	c.peer = c.As(running.CreateKey(c.Tenant, hub.Live))
 	return c

@@ -59,17 +59,19 @@ func (a *API) bindGetMedia(api huma.API, op huma.Operation) {
 // caller closes the content.
 func (a *API) openMedia(ctx context.Context, in *getMediaInput) (store.MediaFile, io.ReadCloser, error) {
 	isSigned := in.Signature != "" && a.media.IsSigned(in.ID, in.Signature)
-	var company int64
+	var user actor
 	if !isSigned {
-		actor, err := a.requireActor(ctx)
-		if err != nil {
+		var err error
+		if user, err = a.requireActor(ctx); err != nil {
 			return store.MediaFile{}, nil, err
 		}
-		company = actor.scope.Company
 	}
 	file, err := a.store.MediaFile(ctx, in.ID)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && !isSigned && file.CompanyID != company {
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !isSigned && file.CompanyID != user.scope.Company {
 		return file, nil, notFound("no_media_found", "file")
+	}
+	if err == nil && !isSigned {
+		err = a.requireMedia(ctx, user, file)
 	}
 	if err != nil {
 		return file, nil, err
@@ -80,6 +82,19 @@ func (a *API) openMedia(ctx context.Context, in *getMediaInput) (store.MediaFile
 		err = notFound("no_media_found", "file")
 	}
 	return file, content, err
+}
+
+// requireMedia is a [hub.ErrForbidden] for a file that only tickets have which the user does not see.
+func (a *API) requireMedia(ctx context.Context, user actor, file store.MediaFile) error {
+	viewer, err := a.viewerOf(ctx, user)
+	if err != nil {
+		return err
+	}
+	isSeen, err := a.store.SeesMedia(ctx, viewer, file)
+	if err == nil && !isSeen {
+		err = errNoPermission()
+	}
+	return err
 }
 
 // dispositionOf returns how browsers treat a file: only images are shown, because they were

@@ -308,6 +308,9 @@ func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scop
 	if err != nil {
 		return ticket, err
 	}
+	if contact.AnonymizedAt != nil {
+		return ticket, errAnonymized()
+	}
 	if err := outbound.CheckConsent(contact, draft.Origin, tx.Now()); err != nil {
 		return ticket, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/messaging"
 	"integrationhub/messaging/internal/driver/drivertest"
 	"integrationhub/messaging/internal/messagingtest"
 )
@@ -24,10 +25,12 @@ type oddRequests struct {
 	*messagingtest.Company
 	tables   []string // that requests write to, and nothing else meanwhile
 	statuses map[int]int
+	before   []int // rows of the tables; nil: to be counted
+	sent     int   // bodies that there are of the operations so far
 }
 
 func newOddRequests(c *messagingtest.Company, tables ...string) *oddRequests {
-	return &oddRequests{c, append(tables, "contacts", "tickets", "messages"), make(map[int]int)}
+	return &oddRequests{Company: c, tables: append(tables, "contacts", "tickets", "messages"), statuses: make(map[int]int)}
 }
 
 // stored returns how many rows the tables have.
@@ -44,17 +47,34 @@ func (o *oddRequests) stored() (counts []int) {
 // check sends a request.
 func (o *oddRequests) check(request string, send func() moduletest.Response) {
 	o.T.Helper()
-	before := o.stored()
+	if o.before == nil {
+		o.before = o.stored()
+	}
 	response := send()
 	o.statuses[response.Status]++
 	require.Less(o.T, response.Status, 500, "%s: %.300s", request, response.Text)
-	if response.Status >= 400 {
-		require.Equal(o.T, before, o.stored(), "%s: %v: %.300s", request, o.tables, response.Text)
+	if response.Status < 400 {
+		o.before = nil
+		return
 	}
+	require.Equal(o.T, o.before, o.stored(), "%s: %v: %.300s", request, o.tables, response.Text)
 }
 
 // brief returns the beginning of a request, for messages of tests.
 func brief(text string) string { return fmt.Sprintf("%.200q", text) }
+
+// someBodies sends some of the bodies of [oddRequests.bodies]: enough of them that each member gets
+// odd values of several kinds, and each odd value comes in several members.
+func (o *oddRequests) someBodies(method, path string, valid any) {
+	o.T.Helper()
+	const stride = 15 // has no divisor in common with the number of values
+	list, err := hubtest.OddBodies(valid)
+	require.NoError(o.T, err)
+	for i := o.sent % stride; i < len(list); i += stride {
+		o.check(method+" "+path+" "+brief(list[i]), func() moduletest.Response { return o.Call(method, path, list[i]) })
+	}
+	o.sent += len(list)
+}
 
 // finish requires that some requests were accepted and most refused.
 func (o *oddRequests) finish() {
@@ -105,7 +125,7 @@ func (o *oddRequests) post(path string, parts ...formPart) {
 // Fields of forms, names and types of files.
 func TestOddForms(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	line, phone := company.Connect(), company.AddPhone("Ana")
 	company.SendFromPhone(phone, line, "Hi")
 	ticket := messagingtest.TicketPath(company.Tickets("")[0])
@@ -133,10 +153,56 @@ func TestOddForms(t *testing.T) {
 	company.FlushOutbox()
 }
 
+// The operations of the platform that take JSON.
+func TestOddPlatformRequests(t *testing.T) {
+	t.Parallel()
+	hub := moduletest.Start(t, messaging.New(), moduletest.Options{Settings: []string{"HUB_PRODUCT_LIMITS=messaging.sends=100000-M,messaging.users=100000-M"}})
+	company := messagingtest.SignUp(t, hub)
+	line, phone := company.Connect(), company.AddPhone("Ana")
+	company.SendFromPhone(phone, line, "Hi")
+	ticket := company.Tickets("")[0]
+	contact, path := ticket["contactId"], messagingtest.TicketPath(ticket)
+	company.OK(200, "PUT", path, object{"status": "open"})
+	note := company.OK(201, "POST", path+"/messages", object{"body": "A note", "isPrivate": true})
+	_, user := company.AddUser(nil)
+	queue := company.OK(201, "POST", "/queue", object{"name": "Sales", "color": "#00f"})
+	tag := company.OK(201, "POST", "/tags", object{"name": "VIP"})
+	hours := []object{{"weekday": "Monday", "weekdayEn": "monday", "startTime": "08:00", "endTime": "12:00"}}
+	template := object{"name": "reminder", "language": "pt_BR", "components": []object{{"type": "body", "parameters": []object{{"type": "text", "text": "Ana"}}}}}
+	program := newOddRequests(company.As(company.APIToken()))
+	o := newOddRequests(company, "companies", "users", "tags", "quick_messages", "contact_lists", "connections", "queues", "schedules", "campaigns", "api_tokens", "hub.endpoints")
+	for _, request := range []struct {
+		method, path string
+		body         object
+	}{
+		{"PUT", "/company", object{"name": "Studio", "phone": "1", "email": "a@example.com", "timezone": "America/Sao_Paulo", "schedules": hours, "reopenMinutes": 60, "optOutWords": []string{"STOP"}, "retentionDays": 90}},
+		{"PUT", fmt.Sprintf("/users/%d", user), object{"name": "Caio", "email": "caio@example.com", "profile": "user", "isActive": true, "allTicket": "enabled", "whatsappId": line.ID, "queueIds": []any{queue["id"]}}},
+		{"POST", "/tags", object{"name": "Lead", "color": "#abc", "kanban": 1}},
+		{"POST", "/quick-messages", object{"shortcode": "address", "message": "Rua Augusta", "shared": true, "mediaUrl": nil, "mediaName": "a.pdf"}},
+		{"PUT", fmt.Sprintf("/contacts/%v", contact), object{"name": "Ana", "number": phone, "email": "ana@example.com", "disableBot": false, "extraInfo": []object{{"name": "Birthday", "value": "2 March"}}, "tagIds": []any{tag["id"]}, "consent": "opted_in"}},
+		{"POST", "/contact-lists", object{"name": "March", "contactIds": []any{contact}}},
+		{"PUT", messagingtest.Path("/queue", queue), object{"name": "Sales", "color": "#00f", "greetingMessage": "Hi", "outOfHoursMessage": "Later", "schedules": hours, "orderQueue": 1, "options": []object{{"id": 1, "title": "Hours", "message": "8 to 18", "option": "1", "parentId": nil}}}},
+		{"PUT", messagingtest.ConnectionPath(line), object{"name": "Line", "greetingMessage": "Hi", "farewellMessage": "", "ratingMessage": "", "outOfHoursMessage": "", "sendIntervalMs": 0, "dailyLimit": 0, "isDefault": true, "queueIds": []any{queue["id"]}, "transferQueueId": nil, "timeToTransfer": 0, "expiresTicket": 0, "expiresInactiveMessage": "", "maxUseBotQueues": 3}},
+		{"PUT", path, object{"status": "open", "userId": user, "queueId": queue["id"], "whatsappId": line.ID, "tagIds": []any{tag["id"]}, "resolution": "Answered"}},
+		{"POST", "/tickets", object{"contactId": contact, "status": "open", "userId": user, "queueId": queue["id"], "whatsappId": line.ID}},
+		{"POST", path + "/messages", object{"body": "A note", "quotedMsgId": note["id"], "isPrivate": true, "mediaType": "document"}},
+		{"POST", "/schedules", object{"body": "Later", "sendAt": "2097-03-01T12:00:00Z", "contactId": contact, "ticketId": ticket["id"], "whatsappId": line.ID, "template": template}},
+		{"POST", "/campaigns", object{"name": "March", "message1": "Hi", "confirmation": false, "confirmationMessage1": "", "scheduledAt": nil, "whatsappId": line.ID, "contactListId": nil, "tagIds": []any{}, "contactIds": []any{contact}, "messageInterval": 1, "longerIntervalAfter": 1, "greaterInterval": 1, "sendWindow": object{"start": "08:00", "end": "20:00", "days": []int{1}}}},
+		{"POST", "/webhooks", object{"url": "https://example.com/hook", "events": []string{"ticket.updated"}, "includeSent": false, "enabled": true}},
+		{"POST", "/api-tokens", object{"name": "CRM", "whatsappId": line.ID, "expiresAt": "2097-03-01T12:00:00Z"}},
+	} {
+		o.someBodies(request.method, request.path, request.body)
+	}
+	o.finish()
+	program.someBodies("POST", "/api/messages/send", object{"number": phone, "body": "Hello", "template": template, "whatsappId": line.ID, "queueId": queue["id"], "closeTicket": false, "mediaType": "", "fileName": "a.pdf", "externalKey": "crm-1"})
+	program.finish()
+	company.FlushOutbox()
+}
+
 // The simulated network's API.
 func TestOddSandboxRequests(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	line, phone := company.Connect(), company.AddPhone("Ana")
 	o := newOddRequests(company, "sandbox_phones", "sandbox_messages")
 	path := "/sandbox/phones/" + phone

@@ -19,7 +19,7 @@ type searchCampaignsInput struct {
 // FoundCampaign is a campaign as connected products see it: without its texts and contacts.
 type FoundCampaign struct {
 	ID          string     `json:"id" doc:"Id of the campaign" example:"11"`
-	Name        string     `json:"name" doc:"For people" example:"Offers of March"`
+	Name        string     `json:"name" doc:"Text shown to users" example:"Offers of March"`
 	Status      string     `json:"status" enum:"draft,scheduled,running,finished,cancelled" doc:"A cancelled campaign may go on"`
 	ScheduledAt *time.Time `json:"scheduled_at" doc:"When it starts by itself; null: it does not"`
 	StartedAt   *time.Time `json:"started_at" doc:"First start; null: never"`

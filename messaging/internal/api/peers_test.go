@@ -15,7 +15,7 @@ const integrations = "/api/v1/integrations"
 // What connected products ask for, with a key of the company.
 func TestSearchesOfConnectedProducts(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	line, ana := company.Connect(), company.AddPhone("Ana")
 	company.SendFromPhone(ana, line, "Hello")
 	key := company.As(company.Hub.CreateKey(company.Tenant, hub.Live))

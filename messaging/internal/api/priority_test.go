@@ -12,7 +12,7 @@ import (
 )
 
 // New contacts of an import are bulk, in both sizes, for connected products and webhooks;
-// one that somebody adds is not.
+// one that a user adds is not.
 func TestImportedContactsAreBulk(t *testing.T) {
 	t.Parallel()
 	company := messagingtest.NewCompany(t)

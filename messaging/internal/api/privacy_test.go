@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/messaging/internal/messagingtest"
@@ -20,7 +21,7 @@ func bodies(company *messagingtest.Company, ticketPath string) []string {
 
 func TestExportAndAnonymize(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	connection, other := company.Connect(), company.AnotherCompany()
 	user, _ := company.AddUser(nil)
 	phone := company.AddPhone("Ana Souza")
@@ -65,6 +66,11 @@ func TestExportAndAnonymize(t *testing.T) {
 	}
 	require.Equal(t, anonymized, company.OK(200, "POST", path+"/anonymize", nil), "once more changes nothing")
 	company.Refused(400, "ERR_ANONYMIZED_CONTACT", "PUT", path, object{"name": "Ana"})
+	company.Refused(400, "ERR_ANONYMIZED_CONTACT", "POST", "/tickets", object{"contactId": ticket["contactId"]})
+	company.Refused(400, "ERR_ANONYMIZED_CONTACT", "POST", "/schedules", object{"contactId": ticket["contactId"], "body": "Hello", "sendAt": "2097-03-01T12:00:00Z"})
+	company.OK(200, "PUT", ticketPath, object{"status": "open"})
+	company.Refused(400, "ERR_ANONYMIZED_CONTACT", "POST", ticketPath+"/messages", object{"body": "Hello"})
+	company.OK(200, "PUT", ticketPath, object{"status": "closed"})
 
 	// Who writes again is a new contact.
 	company.SendFromPhone(phone, connection, "Me again")
@@ -72,35 +78,94 @@ func TestExportAndAnonymize(t *testing.T) {
 	require.Equal(t, "Anonymized", company.Get(path)["name"])
 }
 
-// Messages of closed tickets that are older than the company keeps them are deleted.
+// Messages of closed tickets that are older than the company keeps them are deleted, with the
+// scheduled messages and the copies in campaigns that they were sent by.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	company := messagingtest.NewCompanyAt(t, start)
 	other := company.AnotherCompany() // keeps everything
-	paths := make(map[string]string)
+	companies := []*messagingtest.Company{company, other}
+	paths, phones := make(map[string]string), make(map[string]string)
 	for name, c := range map[string]*messagingtest.Company{"open": company, "closed": company, "kept": other} {
 		connection := c.Connect()
-		phone := c.AddPhone("Ana " + name)
-		c.SendFromPhone(phone, connection, "Old")
-		paths[name] = messagingtest.TicketPath(c.Tickets("searchParam=" + phone)[0])
+		phones[name] = c.AddPhone("Ana " + name)
+		c.SendFromPhone(phones[name], connection, "Old")
+		paths[name] = messagingtest.TicketPath(c.Tickets("searchParam=" + phones[name])[0])
 		if name != "open" {
-			c.OK(200, "PUT", paths[name], object{"status": "closed"})
+			contact := c.Get(paths[name])["contactId"]
+			file := c.Upload(paths[name], nil, messagingtest.File{Name: "a.pdf", Content: []byte("%PDF-1.7")}).Body["mediaUrl"]
+			c.OK(201, "POST", "/schedules", object{"body": "Happy birthday", "sendAt": start.Add(time.Minute), "contactId": contact, "whatsappId": connection.ID, "mediaUrl": file})
+			c.OK(201, "POST", "/schedules", object{"body": "Later", "sendAt": start.AddDate(1, 0, 0), "contactId": contact})
+			campaign := c.OK(201, "POST", "/campaigns", object{"name": "Offers", "message1": "Offer for {nome}", "whatsappId": connection.ID, "contactIds": []any{contact}, "messageInterval": 0})
+			c.OK(200, "POST", messagingtest.Path("/campaigns", campaign)+"/start", nil)
 		}
 	}
+	company.Hub.Clock.Advance(2 * time.Minute)
 	company.OK(200, "PUT", "/company", object{"retentionDays": 30})
+	for _, c := range companies {
+		require.Eventually(t, func() bool { // the hub runs the jobs, too
+			c.RunJob("schedules")
+			c.RunJob("campaigns")
+			c.FlushOutbox()
+			return c.Get("/schedules?status=sent")["count"] == 1.0 && c.Get("/campaigns")["records"].([]any)[0].(object)["counters"].(object)["sent"] == 1.0
+		}, time.Minute, 10*time.Millisecond)
+	}
+	company.OK(200, "PUT", paths["closed"], object{"status": "closed"})
+	other.OK(200, "PUT", paths["kept"], object{"status": "closed"})
 	ages := func(days int) {
-		for _, c := range []*messagingtest.Company{company, other} {
-			_, err := c.Hub.Host.Pool.Exec(t.Context(), `update messages set sent_at = $2 where company_id = $1`, c.ID, start.AddDate(0, 0, -days))
+		at := start.AddDate(0, 0, -days)
+		for _, sql := range []string{`update messages set sent_at = $1`, `update schedules set send_at = $1, sent_at = $1 where status = 'sent'`, `update campaign_shipments set updated_at = $1`} {
+			_, err := company.Hub.Host.Pool.Exec(t.Context(), sql, at)
 			require.NoError(t, err)
 		}
 		require.NoError(t, company.Hub.Job("retention").Run(t.Context(), nil))
 	}
+	// copies returns the tables with a text to a contact, or with its number or name.
+	copies := func(name string) (tables []string) {
+		t.Helper()
+		pool := company.Hub.Host.Pool
+		rows, err := pool.Query(t.Context(), `select table_name from information_schema.tables where table_schema = 'messaging' and table_name not like 'sandbox%' order by 1`)
+		require.NoError(t, err)
+		names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		for _, table := range names {
+			var isFound bool
+			require.NoError(t, pool.QueryRow(t.Context(), `select exists (select from `+table+` x where x::text ~* $1)`, phones[name]+`|ana `+name).Scan(&isFound))
+			if isFound {
+				tables = append(tables, table)
+			}
+		}
+		return tables
+	}
+	everywhere := []string{"campaign_shipments", "contacts", "messages"}
 	ages(29)
-	require.Equal(t, []string{"Old"}, bodies(company, paths["closed"]))
+	require.Equal(t, everywhere, copies("closed"))
+	require.Contains(t, bodies(company, paths["closed"]), "Old")
+	exec := func(sql string) {
+		_, err := company.Hub.Host.Pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	exec(`insert into outbox (company_id, message_id, connection_id, contact_id, due_at) select company_id, id, connection_id, contact_id, now() + interval '1 year' from messages where body = 'Old'`)
 	ages(31)
+	require.Equal(t, []string{"Old"}, bodies(company, paths["closed"]), "it waits to be sent")
+	exec(`delete from outbox`)
+	ages(31)
+	require.Equal(t, []string{"contacts"}, copies("closed"))
+	require.Equal(t, everywhere, copies("kept"))
 	require.Empty(t, bodies(company, paths["closed"]))
 	require.Empty(t, company.Get(paths["closed"])["lastMessage"])
 	require.Equal(t, []string{"Old"}, bodies(company, paths["open"]))
-	require.Equal(t, []string{"Old"}, bodies(other, paths["kept"]))
+	require.Contains(t, bodies(other, paths["kept"]), "Old")
+	schedules := company.Get("/schedules")["schedules"].([]any)
+	require.Len(t, schedules, 1)
+	require.Equal(t, "Later", schedules[0].(object)["body"], "what is not sent yet is kept")
+	require.EqualValues(t, 2, other.Get("/schedules")["count"])
+	files := func(c *messagingtest.Company) (n int) {
+		require.NoError(t, c.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from media_files where company_id = $1 and erased_at is null`, c.ID).Scan(&n))
+		return n
+	}
+	require.Equal(t, []int{0, 1}, []int{files(company), files(other)})
+	counters := company.Get("/campaigns")["records"].([]any)[0].(object)["counters"].(object)
+	require.Equal(t, []any{1.0, 1.0}, []any{counters["total"], counters["sent"]}, "the counters stay")
 }

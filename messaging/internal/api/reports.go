@@ -138,7 +138,7 @@ func (a *API) reportTickets(ctx context.Context, in *reportInput) (*struct{ Body
 // UserReport is what one user did.
 type UserReport struct {
 	ID               int64   `json:"id" doc:"The user" example:"3"`
-	Name             string  `json:"name" doc:"How people call the user" example:"Bia"`
+	Name             string  `json:"name" doc:"Display name of the user" example:"Bia"`
 	Online           bool    `json:"online" doc:"Is online now"`
 	Tickets          int     `json:"tickets" doc:"Its tickets that were accepted in the range"`
 	Closed           int     `json:"closed" doc:"Its tickets that were closed in the range"`
@@ -169,7 +169,7 @@ func (a *API) reportUsers(ctx context.Context, in *reportInput) (*struct{ Body U
 // QueueReport is what happened in one queue.
 type QueueReport struct {
 	ID             int64   `json:"id" doc:"The queue" example:"4"`
-	Name           string  `json:"name" doc:"How people call the queue" example:"Sales"`
+	Name           string  `json:"name" doc:"Display name of the queue" example:"Sales"`
 	Color          string  `json:"color" doc:"#rgb or #rrggbb" example:"#00aa88"`
 	Open           int     `json:"open" doc:"Tickets that are open now"`
 	Pending        int     `json:"pending" doc:"Tickets that wait now"`

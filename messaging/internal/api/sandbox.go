@@ -182,6 +182,7 @@ type NetworkFaults struct {
 	DuplicatePercent int  `json:"duplicatePercent,omitempty" minimum:"0" maximum:"100" doc:"Of received messages and receipts that come twice"`
 	Reorder          bool `json:"reorder,omitempty" doc:"Each received message waits for one that overtakes it"`
 	LID              bool `json:"lid,omitempty" doc:"After its first message a sender is named by its LID, not by its number"`
+	ExactNumbers     bool `json:"exactNumbers,omitempty" doc:"A Brazilian mobile number is registered as its phone has it: with the ninth digit, or without"`
 }
 
 func (a *API) setFaults(ctx context.Context, in *struct{ Body NetworkFaults }) (*struct{ Body NetworkFaults }, error) {
@@ -227,7 +228,7 @@ func (a *API) phoneChat(ctx context.Context, in *phoneInboxInput) (*phoneChatOut
 	return out, err
 }
 
-// connectSandbox gives a new company a connection that is paired with a phone of its own.
+// connectSandbox makes a new company a connection that is paired with a phone of its own.
 func (a *API) connectSandbox(ctx context.Context, company int64) error {
 	var connection store.Connection
 	err := a.store.InTx(ctx, "making a connection", func(tx *store.Tx) (err error) {

@@ -16,7 +16,8 @@ import (
 // Whatever the network does wrong, a message of a contact is stored once, on one ticket.
 func TestNetworkFaults(t *testing.T) {
 	t.Parallel()
-	company, connection, ana, ticket := openTicket(t)
+	company := messagingtest.NewCompanyAlone(t) // the faults are those of the whole network
+	connection, ana, ticket := openTicket(company)
 	faults := func(body object) { company.OK(200, "PUT", "/sandbox/faults", body) }
 
 	faults(object{"duplicatePercent": 100})
@@ -66,7 +67,8 @@ func TestNetworkFaults(t *testing.T) {
 // was logged out send nothing.
 func TestNetworkActions(t *testing.T) {
 	t.Parallel()
-	company, connection, ana, ticket := openTicket(t)
+	company := messagingtest.NewCompany(t)
+	connection, ana, ticket := openTicket(company)
 	program := company.As(company.APIToken())
 	act := func(action, status string) {
 		path := fmt.Sprintf("/sandbox/connections/%d/%s", connection.ID, action)
@@ -99,7 +101,8 @@ func TestNetworkActions(t *testing.T) {
 // The page of phones is the hub's alone: it loads nothing from elsewhere.
 func TestPhonePage(t *testing.T) {
 	t.Parallel()
-	company, connection, ana, ticket := openTicket(t)
+	company := messagingtest.NewCompany(t)
+	connection, ana, ticket := openTicket(company)
 	anybody := company.As("")
 	for path, kind := range map[string]string{"/sandbox/phone": "text/html; charset=utf-8", "/sandbox/phone.css": "text/css; charset=utf-8", "/sandbox/phone.js": "text/javascript; charset=utf-8"} {
 		asset := anybody.Call("GET", path, nil)

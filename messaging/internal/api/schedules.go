@@ -153,8 +153,12 @@ func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
 // checkReferences returns a [hub.ErrNotFound] for what is not the company's, or not the
 // contact's, and a [hub.ErrForbidden] for what the user does not see.
 func (a *API) checkScheduleReferences(ctx context.Context, user actor, s store.Schedule) error {
-	if _, err := a.requireContact(ctx, user, s.ContactID); err != nil {
+	contact, err := a.requireContact(ctx, user, s.ContactID)
+	if err != nil {
 		return err
+	}
+	if contact.AnonymizedAt != nil {
+		return errAnonymized()
 	}
 	if s.TicketID != nil {
 		ticket, err := a.requireTicket(ctx, user, *s.TicketID)

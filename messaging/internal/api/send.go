@@ -157,18 +157,20 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 			return nil, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
 		}
 	}
-	if err := a.outbound.CheckNumber(ctx, connection, string(b.Number)); err != nil {
+	registered, err := a.outbound.CheckNumber(ctx, connection, string(b.Number))
+	if err != nil {
 		return nil, err
 	}
-	answer, err := a.writeAndSend(ctx, from, in, connection, key)
+	answer, err := a.writeAndSend(ctx, from, in, connection, registered, key)
 	if errors.Is(err, errKeyTaken) { // by a request that came at the same time
 		answer, _, err = a.repeatAnswer(ctx, *key, string(b.Number))
 	}
 	return answer, err
 }
 
-// writeAndSend stores the message on the contact's ticket, and sends it.
-func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, connection store.Connection, key *store.RequestKey) (*sendOutput, error) {
+// writeAndSend stores the message on the contact's ticket, and sends it. registered is the number
+// as the network has it; "" = unknown.
+func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, connection store.Connection, registered string, key *store.RequestKey) (*sendOutput, error) {
 	var contact store.Contact
 	var message store.Message
 	var entry store.OutboxEntry
@@ -195,6 +197,9 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		}
 		var err error
 		contact, err = tx.FindOrCreateContact(ctx, from.scope, string(in.Body.Number), "")
+		if err == nil && registered != "" {
+			contact, err = tx.StoreNetworkNumber(ctx, contact, registered)
+		}
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
+	"integrationhub/messaging/internal/driver/drivertest"
 	"integrationhub/messaging/internal/messagingtest"
 )
 
@@ -88,4 +90,56 @@ func TestSendLimit(t *testing.T) {
 	require.EqualValues(t, sent, company.Get(messagingtest.TicketPath(company.Tickets("")[0]) + "/messages")["count"])
 	other.OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "x"})
 	company.As("").OK(401, "POST", "/api/messages/send", object{"number": ana, "body": "x"})
+}
+
+// What a request of the send API may ask for beside the message.
+func TestSendOptions(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	first, second := company.Connect(), company.Connect()
+	ana, bruno := company.AddPhone("Ana"), company.AddPhone("Bruno")
+	queue := company.AddQueueRow("Sales", "#0000aa")
+	made := company.OK(201, "POST", "/api-tokens", object{"name": "CRM", "whatsappId": second.ID, "expiresAt": time.Now().Add(time.Hour)})
+	require.Equal(t, []any{nil, float64(second.ID)}, []any{made["lastUsedAt"], made["whatsappId"]})
+	bound, program := company.As(made["token"].(string)), company.As(company.APIToken())
+
+	waiting := program.OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "First", "queueId": queue, "externalKey": "crm-1", "whatsappId": first.ID})
+	ticket := company.Get(messagingtest.TicketPath(object{"id": waiting["ticketId"]}))
+	require.Equal(t, []any{"pending", float64(queue), float64(first.ID)}, []any{ticket["status"], ticket["queueId"], ticket["whatsappId"]})
+	require.Equal(t, 1, company.Hub.Count("messaging.messages where company_id = $1 and external_key = 'crm-1'", company.ID))
+	closed := program.OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "Last", "closeTicket": true, "whatsappId": first.ID})
+	require.Equal(t, []any{waiting["ticketId"], "closed"}, []any{closed["ticketId"], company.Get(messagingtest.TicketPath(ticket))["status"]})
+	require.Equal(t, []string{"First", "Last"}, company.Inbox(ana))
+
+	// A token for one connection sends on it only.
+	bound.Refused(403, "ERR_NO_PERMISSION", "POST", "/api/messages/send", object{"number": bruno, "body": "x", "whatsappId": first.ID})
+	require.Empty(t, company.Inbox(bruno))
+	sent := bound.OK(200, "POST", "/api/messages/send", object{"number": bruno, "body": "Hello"})
+	require.EqualValues(t, second.ID, company.Get(messagingtest.TicketPath(object{"id": sent["ticketId"]}))["whatsappId"])
+	used, err := time.Parse(time.RFC3339, company.List("/api-tokens")[0]["lastUsedAt"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), used, 2*time.Minute)
+
+	company.Refused(400, "ERR_VALIDATION", "POST", "/api-tokens", object{"name": "CRM", "expiresAt": time.Now().Add(-time.Hour)})
+	_, err = company.Hub.Host.Pool.Exec(t.Context(), `update messaging.api_tokens set expires_at = now() - interval '1 second' where company_id = $1 and connection_id = $2`, company.ID, second.ID)
+	require.NoError(t, err)
+	bound.Refused(401, "ERR_SESSION_EXPIRED", "POST", "/api/messages/send", object{"number": bruno, "body": "x"})
+}
+
+// Keys of the test environment send on sandbox connections only, whether the API or the action is
+// called.
+func TestTestKeysSendInTheSandbox(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	company.Connect()
+	ana := company.AddPhone("Ana")
+	bridged := company.OK(201, "POST", "/whatsapp", object{"name": "Away", "driver": "bridge", "bridge": object{"url": "http://127.0.0.1:1/hub", "secret": drivertest.BridgeSecret}})
+	require.Equal(t, "TIMEOUT", bridged["status"], "messages wait on it")
+	test := company.As(company.Hub.CreateKey(company.Tenant, hub.Test))
+	for _, path := range []string{"/api/messages/send", "/api/v1/integrations/action/send-message"} {
+		test.OK(200, "POST", path, object{"number": ana, "body": "Hello"})
+		test.Refused(403, "ERR_NO_PERMISSION", "POST", path, object{"number": ana, "body": "x", "whatsappId": bridged["id"]})
+	}
+	require.Equal(t, []string{"Hello", "Hello"}, company.Inbox(ana))
+	require.Len(t, company.Tickets(""), 1)
 }

@@ -25,7 +25,6 @@ import (
 
 const (
 	streamTicketLife = time.Minute
-	streamBatch      = 200             // changes in one reading
 	streamCheck      = 3 * time.Second // interval of comments, and of checks whether the user may still read
 	checkTimeout     = 2 * time.Second // of one check; a stream that cannot be checked ends
 )
@@ -98,47 +97,59 @@ type streamReader struct {
 	api    *API
 	user   actor
 	token  string    // that authorizes it; "" = a ticket
-	login  uuid.UUID // that the ticket was made by; Nil: unknown
+	login  uuid.UUID // that the token or ticket was made by; Nil: unknown
 	viewer *store.Viewer
+	end    func() // uncounts it
 
 	checkedAt time.Time
 	cursor    int64 // number of the last change that was sent
-	reset     bool  // changes before the cursor are gone
+	reset     bool  // what the client has is no longer right: it has to load all anew
 }
 
-// newStreamReader authenticates the caller and finds where the stream begins.
-func (a *API) newStreamReader(ctx context.Context, in *StreamInput) (*streamReader, error) {
+// newStreamReader authenticates the caller, counts the stream and finds where it begins.
+func (a *API) newStreamReader(ctx context.Context, in *StreamInput) (reader *streamReader, err error) {
 	user, err := a.streamUser(ctx, in.Ticket)
 	if err != nil {
 		return nil, err
 	}
-	reader := &streamReader{api: a, user: user, checkedAt: time.Now()}
+	reader = &streamReader{api: a, user: user, checkedAt: time.Now(), login: loginOfTicket(in.Ticket)}
 	if _, ok := module.CallerFrom(ctx); ok {
 		reader.token = in.token()
-	} else {
-		reader.login = loginOfTicket(in.Ticket)
+		_, reader.login, _ = a.host.Credentials.VerifyAccessToken(reader.token)
 	}
-	newest, err := a.store.NumberNewChanges(ctx, user.scope.Company)
-	if err != nil {
+	if reader.end, err = a.realtime.Begin(user.scope.Company, user.user.ID); err != nil {
 		return nil, err
 	}
-	reader.cursor = newest
-	if in.LastEventID != "" {
-		last, err := strconv.ParseInt(in.LastEventID, 10, 64)
+	if err = reader.begin(ctx, in.LastEventID); err != nil {
+		reader.end()
+	}
+	return reader, err
+}
+
+// begin finds where the stream begins, and what its user sees.
+func (r *streamReader) begin(ctx context.Context, lastEventID string) error {
+	s, company := r.api.store, r.user.scope.Company
+	newest, err := s.NumberNewChanges(ctx, company)
+	if err != nil {
+		return err
+	}
+	r.cursor = newest
+	if lastEventID != "" {
+		last, err := strconv.ParseInt(lastEventID, 10, 64)
 		if err != nil || last < 0 {
-			return nil, hub.Invalid("header.Last-Event-ID", "must be the id of an event of this stream")
+			return hub.Invalid("header.Last-Event-ID", "must be the id of an event of this stream")
 		}
-		oldest, err := a.store.OldestChange(ctx, user.scope.Company)
+		oldest, err := s.OldestChange(ctx, company)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		isKept := last == newest || last < newest && oldest != 0 && oldest <= last+1
-		if reader.reset = !isKept; isKept {
-			reader.cursor = last
+		if r.reset = !isKept; isKept {
+			r.cursor = last
 		}
 	}
-	reader.viewer, err = a.viewerOf(ctx, user)
-	return reader, err
+	r.viewer, err = r.api.viewerOf(ctx, r.user)
+	return err
 }
 
 // streamUser returns the user of a stream, by its access token or by a stream ticket.
@@ -149,6 +160,9 @@ func (a *API) streamUser(ctx context.Context, ticket string) (actor, error) {
 	uid, err := a.store.TakeStreamTicket(ctx, accounts.HashSecret(ticket), a.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return actor{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send the token as Authorization: Bearer, or a fresh ticket of POST /events/ticket.")
+	}
+	if err == nil { // requests with a token are counted before
+		err = a.host.RateLimiter.Allow(ctx, limitUsers, uid.String())
 	}
 	if err != nil {
 		return actor{}, err
@@ -189,18 +203,15 @@ func (a *API) userByUID(ctx context.Context, uid uuid.UUID) (actor, error) {
 // run writes changes until the client disconnects, the hub stops, the user may no longer read
 // or the time of a stream is over. Then the client comes back with the last id.
 func (r *streamReader) run(ctx context.Context, w io.Writer) error {
+	defer r.end()
 	wake, stop := r.api.realtime.Subscribe(r.user.scope.Company)
 	defer stop()
 	check := time.NewTicker(streamCheck)
 	defer check.Stop()
-	begin := "retry: 1000\n\n"
-	if r.reset {
-		begin += fmt.Sprintf("id: %d\nevent: reset\ndata: {}\n\n", r.cursor)
+	// Other readers may have been woken for what comes first before this one subscribed.
+	if writeFlushed(w, "retry: 1000\n\n"+r.takeReset()) != nil {
+		return nil
 	}
-	if err := writeFlushed(w, begin); err != nil {
-		return nil //nolint:nilerr // the client has gone
-	}
-	// Other readers may have been woken for these before this one subscribed.
 	if isGone, err := r.send(ctx, w); isGone || err != nil {
 		return err
 	}
@@ -214,7 +225,7 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 			if r.checkAccess(ctx) != nil {
 				return nil // a new stream is refused if it has to be
 			}
-			if writeFlushed(w, ":\n\n") != nil {
+			if writeFlushed(w, ":\n\n"+r.takeReset()) != nil {
 				return nil
 			}
 		case <-wake:
@@ -225,30 +236,44 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 	}
 }
 
+// takeReset returns the event reset, once if it is due.
+func (r *streamReader) takeReset() string {
+	if !r.reset {
+		return ""
+	}
+	r.reset = false
+	return fmt.Sprintf("id: %d\nevent: reset\ndata: {}\n\n", r.cursor)
+}
+
 // checkAccess returns an error when the user may not read any more, or with another profile: the
-// token expired, its login ended, or the user was changed. It loads what the user sees now.
+// token expired, its login ended, or the user was changed. It loads what the user sees now: where
+// that is something else than before, the client has to load all anew.
 func (r *streamReader) checkAccess(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	var err error
 	if r.token != "" {
-		_, err = r.api.Authenticate(ctx, r.token)
-	} else if r.login != uuid.Nil {
-		_, err = r.api.store.ActiveUserByLogin(ctx, r.user.user.UID, r.login)
+		if _, _, ok := r.api.host.Credentials.VerifyAccessToken(r.token); !ok {
+			return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Log in again.")
+		}
 	}
+	row, err := r.api.store.StreamUser(ctx, r.login, r.user.user.UID)
 	if err != nil {
 		return err
 	}
-	user, err := r.api.userByUID(ctx, r.user.user.UID)
-	if err != nil {
-		return err
-	}
-	if user.user.Profile != r.user.user.Profile {
+	switch {
+	case !row.IsLoggedIn && r.login != uuid.Nil:
+		return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Log in again.")
+	case row.User.Profile != r.user.user.Profile:
 		return hub.Errorf(hub.ErrForbidden, "profile_changed", "The user has another profile now.")
 	}
-	r.viewer, err = r.api.viewerOf(ctx, user)
+	if err := r.api.renewOnline(ctx, row.User); err != nil {
+		return err
+	}
+	if viewer := viewerWith(row.User, row.Queues); !viewer.Equal(r.viewer) {
+		r.viewer, r.reset = viewer, true
+	}
 	r.checkedAt = time.Now()
-	return err
+	return nil
 }
 
 // send writes the changes since the cursor, unless the user may not read any more. isGone reports that the stream ends.
@@ -257,17 +282,20 @@ func (r *streamReader) send(ctx context.Context, w io.Writer) (isGone bool, err 
 		if time.Since(r.checkedAt) > streamCheck && r.checkAccess(ctx) != nil {
 			return true, nil
 		}
-		changes, err := r.api.store.ChangesAfter(ctx, r.user.scope.Company, r.cursor, streamBatch)
+		batch, err := r.api.realtime.Next(ctx, r.user.scope, r.cursor)
 		if err != nil {
 			return false, err
 		}
-		items, err := r.load(ctx, changes)
+		connections, err := r.connections(ctx, batch)
 		if err != nil {
 			return false, err
 		}
-		for _, change := range changes {
+		if _, err := io.WriteString(w, r.takeReset()); err != nil {
+			return true, nil
+		}
+		for _, change := range batch.Changes {
 			r.cursor = change.Seq
-			event, isVisible := r.event(change, items)
+			event, isVisible := r.event(change, batch, connections)
 			if !isVisible {
 				continue
 			}
@@ -282,157 +310,10 @@ func (r *streamReader) send(ctx context.Context, w io.Writer) (isGone bool, err 
 		if err := writeFlushed(w, ""); err != nil {
 			return true, nil
 		}
-		if len(changes) < streamBatch {
+		if batch.IsLast {
 			return false, nil
 		}
 	}
-}
-
-// streamItems are the resources of a batch of changes, as they are now.
-type streamItems struct {
-	tickets     map[int64]store.TicketView
-	messages    map[string]store.Message
-	contacts    map[int64]store.Contact
-	connections map[int64]Connection
-	campaigns   map[int64]store.CampaignView
-}
-
-// load reads the resources of changes, one query for each kind.
-func (r *streamReader) load(ctx context.Context, changes []store.Change) (items streamItems, err error) {
-	var messageIDs []string
-	var contactIDs, ticketIDs []int64
-	var campaignIDs []int64
-	hasConnections := false
-	for _, change := range changes {
-		if change.TicketID != nil {
-			messageIDs, ticketIDs = append(messageIDs, change.ItemID), append(ticketIDs, *change.TicketID)
-			continue
-		}
-		id, err := strconv.ParseInt(change.ItemID, 10, 64)
-		if err != nil {
-			return items, fmt.Errorf("reading a change: %w", err)
-		}
-		switch change.Kind {
-		case "ticket":
-			ticketIDs = append(ticketIDs, id)
-		case "contact":
-			contactIDs = append(contactIDs, id)
-		case "connection":
-			hasConnections = true
-		case "campaign":
-			campaignIDs = append(campaignIDs, id)
-		}
-	}
-	company, s := r.user.scope.Company, r.api.store
-	items = streamItems{map[int64]store.TicketView{}, map[string]store.Message{}, map[int64]store.Contact{}, map[int64]Connection{}, map[int64]store.CampaignView{}}
-	if len(ticketIDs) > 0 {
-		views, err := s.TicketViews(ctx, r.user.scope, ticketIDs)
-		if err != nil {
-			return items, err
-		}
-		for _, view := range views {
-			items.tickets[view.ID] = view
-		}
-	}
-	if len(messageIDs) > 0 {
-		messages, err := s.MessagesByID(ctx, company, messageIDs)
-		if err != nil {
-			return items, err
-		}
-		for _, message := range messages {
-			items.messages[message.ID] = message
-		}
-	}
-	if len(contactIDs) > 0 {
-		contacts, err := s.ContactsByID(ctx, company, contactIDs)
-		if err != nil {
-			return items, err
-		}
-		for _, contact := range contacts {
-			items.contacts[contact.ID] = contact
-		}
-	}
-	if len(campaignIDs) > 0 {
-		views, err := s.CampaignViews(ctx, company, campaignIDs)
-		if err != nil {
-			return items, err
-		}
-		for _, view := range views {
-			items.campaigns[view.ID] = view
-		}
-	}
-	if hasConnections {
-		rows, err := s.Connections(ctx, company)
-		if err != nil {
-			return items, err
-		}
-		connections, err := r.api.toConnections(ctx, company, rows)
-		if err != nil {
-			return items, err
-		}
-		for _, connection := range connections {
-			items.connections[connection.ID] = connection
-		}
-	}
-	return items, nil
-}
-
-// event returns the data of a change, unless the user does not see its ticket. What is gone
-// by now is a deletion.
-func (r *streamReader) event(change store.Change, items streamItems) (event StreamEvent, isVisible bool) {
-	event.Action = change.Action
-	if change.TicketID != nil {
-		event.ID = change.ItemID
-		ticket, ok := items.tickets[*change.TicketID]
-		message, hasMessage := items.messages[change.ItemID]
-		if !ok || !hasMessage || !r.viewer.Sees(ticket.Ticket) {
-			return event, false // a deleted ticket has a change of its own
-		}
-		shown := r.api.toMessage(message)
-		event.Message = &shown
-		return event, true
-	}
-	id, _ := strconv.ParseInt(change.ItemID, 10, 64)
-	event.ID = id
-	exists := false
-	switch change.Kind {
-	case "ticket":
-		var view store.TicketView
-		if view, exists = items.tickets[id]; exists {
-			shown := toTicket(view)
-			if event.Ticket = &shown; !r.viewer.Sees(view.Ticket) {
-				return event, false
-			}
-		}
-	case "contact":
-		var contact store.Contact
-		if contact, exists = items.contacts[id]; exists {
-			event.Contact = &TicketContact{contact.ID, contact.Name, contact.Number, contact.Email, contact.PictureURL}
-		}
-	case "campaign":
-		if r.user.user.Profile != profileAdmin {
-			return event, false
-		}
-		var view store.CampaignView
-		if view, exists = items.campaigns[id]; exists {
-			if shown, err := r.api.toCampaign(view); err == nil {
-				event.Campaign = &shown
-			}
-		}
-	case "connection":
-		var connection Connection
-		if connection, exists = items.connections[id]; exists {
-			shown := connection
-			if r.user.user.Profile != profileAdmin {
-				shown.QRCode = ""
-			}
-			event.Connection = &shown
-		}
-	}
-	if !exists {
-		event.Action = "delete"
-	}
-	return event, true
 }
 
 // writeFlushed writes a text and sends it at once.

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/messaging/internal/messagingtest"
+	"integrationhub/messaging/internal/realtime"
+	"integrationhub/messaging/internal/store"
 )
 
 // streamEvent is one event of a stream.
@@ -22,15 +24,15 @@ type streamEvent struct {
 
 // eventStream is an open stream.
 type eventStream struct {
-	t      *testing.T
+	t      testing.TB
 	lines  *bufio.Scanner
 	cancel context.CancelFunc
 }
 
 // openStream opens a stream; headers come in pairs.
-func openStream(t *testing.T, company *messagingtest.Company, query string, headers ...string) (*eventStream, int) {
+func openStream(t testing.TB, company *messagingtest.Company, query string, headers ...string) (*eventStream, int) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // then a test that waits for an event fails
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, company.Hub.Base+"/events"+query, nil)
 	require.NoError(t, err)
 	for i := 0; i < len(headers); i += 2 {
@@ -143,6 +145,65 @@ func TestStreamTicket(t *testing.T) {
 		_, status := openStream(t, company, query)
 		require.Equal(t, 401, status, query)
 	}
+}
+
+// A user has a few streams at once, however they are opened; other users have theirs.
+func TestTooManyStreams(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	user, _ := company.AddUser(nil)
+	bearer := []string{"Authorization", "Bearer " + company.Token}
+	byTicket := func() string {
+		return "?ticket=" + company.OK(201, "POST", "/events/ticket", nil)["ticket"].(string)
+	}
+	var streams []*eventStream
+	for i := range 10 {
+		query, headers := "", bearer
+		if i%2 == 0 {
+			query, headers = byTicket(), nil
+		}
+		stream, status := openStream(t, company, query, headers...)
+		require.Equal(t, 200, status)
+		streams = append(streams, stream)
+	}
+	refused := company.Call("GET", "/events", nil)
+	require.Equal(t, []any{429, "ERR_TOO_MANY_STREAMS", "30"}, []any{refused.Status, refused.Body["error"], refused.Header.Get("Retry-After")}, refused.Text)
+	require.Equal(t, 429, company.As("").Call("GET", "/events"+byTicket(), nil).Status)
+	_, status := openStream(t, user, "", "Authorization", "Bearer "+user.Token)
+	require.Equal(t, 200, status)
+
+	streams[0].cancel()
+	require.Eventually(t, func() bool {
+		_, status := openStream(t, company, "", bearer...)
+		return status == 200
+	}, time.Minute, 500*time.Millisecond)
+}
+
+// What one stream has loaded of a company's changes serves those that are as far.
+func TestStreamsShareWhatTheyLoad(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	messagingStore := store.New(company.Hub.Host, nil)
+	service, scope := realtime.New(company.Hub.Host, messagingStore), store.Scope{Company: company.ID, Tenant: company.Tenant}
+	wake, stop := service.Subscribe(company.ID)
+	defer stop()
+	<-wake
+	cursor, err := messagingStore.NumberNewChanges(t.Context(), company.ID)
+	require.NoError(t, err)
+	next := func(after int64) *realtime.Batch {
+		batch, err := service.Next(t.Context(), scope, after)
+		require.NoError(t, err)
+		return batch
+	}
+	company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": "5511987654321"})
+	<-wake
+	first := next(cursor)
+	require.Len(t, first.Contacts, 1)
+	require.Same(t, first, next(cursor))
+	require.NotSame(t, first, next(cursor-1))
+	company.OK(201, "POST", "/contacts", object{"name": "Bruno", "number": "5511987654322"})
+	<-wake
+	require.Len(t, next(cursor).Contacts, 2, "there is more")
 }
 
 // A stream ends with the login that it was opened by, also one with a ticket.

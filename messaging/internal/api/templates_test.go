@@ -96,7 +96,7 @@ func TestTemplateWithoutValue(t *testing.T) {
 		return []any{shipment["status"], shipment["error"], scheduled["status"], scheduled["error"]}
 	}
 	want := []any{"skipped", "template_parameter_empty", "error", "template_parameter_empty"}
-	require.Eventually(t, func() bool { return slices.Equal(want, outcome()) }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Equal(want, outcome()) }, time.Minute, 20*time.Millisecond)
 	require.Empty(t, company.Inbox(ana))
 }
 

@@ -67,7 +67,7 @@ type TicketQueue struct {
 // NamedItem is another resource, by name.
 type NamedItem struct {
 	ID   int64  `json:"id" doc:"Names it in paths"`
-	Name string `json:"name" doc:"How people call it"`
+	Name string `json:"name" doc:"Display name"`
 }
 
 type ticketOutput struct{ Body Ticket }
@@ -233,6 +233,9 @@ func (a *API) createTicket(ctx context.Context, in *createTicketInput) (*ticketO
 	if err != nil {
 		return nil, err
 	}
+	if _, err := a.requireContact(ctx, actor, b.ContactID); err != nil {
+		return nil, err
+	}
 	if b.UserID == nil && chat.TicketStatus(b.Status) == chat.TicketOpen {
 		b.UserID = &actor.user.ID
 	}
@@ -240,7 +243,10 @@ func (a *API) createTicket(ctx context.Context, in *createTicketInput) (*ticketO
 	err = a.store.InTx(ctx, "making a ticket", func(tx *store.Tx) error {
 		contact, err := tx.LockContact(ctx, scope.Company, b.ContactID)
 		if err != nil {
-			return dberr.MapNoRows(err, notFound("no_contact_found", "contact"))
+			return dberr.MapNoRows(err, errNoContact())
+		}
+		if contact.AnonymizedAt != nil {
+			return errAnonymized()
 		}
 		if err := requireAssignees(ctx, tx, scope, b.UserID, b.QueueID); err != nil {
 			return err
@@ -412,9 +418,8 @@ func (a *API) deleteTicket(ctx context.Context, in *IDParam) (*messageOutput, er
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.DeleteTicket(ctx, actor.scope.Company, in.ID)
-	if err == nil && deleted == 0 {
-		err = errNoTicket()
-	}
+	err = a.store.InTx(ctx, "deleting a ticket", func(tx *store.Tx) error {
+		return dberr.MapNoRows(tx.RemoveTicket(ctx, actor.scope.Company, in.ID), errNoTicket())
+	})
 	return &messageOutput{Message{"Ticket deleted"}}, err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,7 +30,15 @@ func TestTicketList(t *testing.T) {
 	ana := receiveFrom(company, connection, "Ana Souza", "I need my prescription")
 	bruno := receiveFrom(company, connection, "Bruno Jordão", "Good morning", "100% sure?")
 	company.Get(messagingtest.TicketPath(ana) + "/messages")
+	sales := company.AddQueueRow("Sales", "#0000aa")
+	_, err := company.Hub.Host.Pool.Exec(t.Context(), `update messaging.tickets set queue_id = $1 where company_id = $2 and id = $3`, sales, company.ID, int64(ana["id"].(float64)))
+	require.NoError(t, err)
 	company.OK(200, "PUT", messagingtest.TicketPath(ana), object{"status": "open"})
+	zone, err := time.LoadLocation(company.Get("/company")["timezone"].(string))
+	require.NoError(t, err)
+	began, err := time.Parse(time.RFC3339, ana["createdAt"].(string))
+	require.NoError(t, err)
+	today := began.In(zone).Format(time.DateOnly)
 	for filter, want := range map[string][]object{
 		"":                        {ana, bruno}, // the last changed first
 		"status=open":             {ana},
@@ -37,7 +46,11 @@ func TestTicketList(t *testing.T) {
 		"status=closed":           {},
 		"withUnreadMessages=true": {bruno},
 		"userId=" + fmt.Sprint(company.Get(messagingtest.TicketPath(ana))["userId"]): {ana},
-		"queueIds=[]":                  {},
+		"queueIds=[]":                                   {},
+		fmt.Sprintf("queueId=%d", sales):                {ana},
+		fmt.Sprintf("queueId=%d&status=pending", sales): {},
+		"date=" + today:                                 {ana, bruno},
+		"date=" + today + "&queueIds=" + fmt.Sprintf("[%d]", sales): {ana},
 		"searchParam=souza":            {ana},
 		"searchParam=JORDAO":           {bruno}, // without case and accents
 		"searchParam=runo":             {bruno}, // any part of a name

@@ -71,7 +71,7 @@ func (r *chatRoom) untilJob(job string, isDone func() bool) {
 	require.Eventually(r.T, func() bool {
 		r.RunJob(job)
 		return isDone()
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // ticket returns the contact's only ticket.

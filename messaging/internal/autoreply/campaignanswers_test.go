@@ -58,29 +58,29 @@ func TestAnswerCountsForOneQuestion(t *testing.T) {
 	t.Parallel()
 	r := newReminded(t)
 	r.say("Hello")
-	early := r.ask("March")
+	earlier := r.ask("March")
 	reminder := r.remind("a-1", "Corte, 9h")[0]
 	require.Equal(t, []string{"Confirmado: Corte, 9h."}, r.answer("sim"))
-	require.True(t, r.isAsked(early), "the reminder was later")
+	require.True(t, r.isAsked(earlier), "the reminder was later")
 	require.Equal(t, "confirm", r.calendar.State("a-1"))
 
 	r.remind("a-2", "Barba, 10h")
 	r.answer("Great, thanks")
-	require.True(t, r.isAsked(early), "no answer to the campaign: the reminder was later")
+	require.True(t, r.isAsked(earlier), "no answer to the campaign: the reminder was later")
 	late := r.ask("April")
 	require.Equal(t, []string{"Offer of April"}, append(r.answer("sim"), r.offers()...))
 	require.Equal(t, "open", r.calendar.State("a-2"), "the campaign was later")
 	require.False(t, r.isAsked(late))
-	require.True(t, r.isAsked(early), "one campaign")
+	require.True(t, r.isAsked(earlier), "one campaign")
 
 	r.calendar.Open("a-1")
 	require.Equal(t, []string{"Cancelado: Corte, 9h."}, r.reply(reminder, "2"))
-	require.True(t, r.isAsked(early))
+	require.True(t, r.isAsked(earlier))
 	r.remind("a-3", "Unha, 11h")
 	require.Equal(t, []string{"Offer of March"}, append(r.reply("May we, for March?", "sim"), r.offers()...))
-	require.False(t, r.isAsked(early), "it was quoted")
+	require.False(t, r.isAsked(earlier), "it was quoted")
 	require.Equal(t, "open", r.calendar.State("a-3"))
-	require.EqualValues(t, 1, r.Get(early)["counters"].(object)["delivered"])
+	require.EqualValues(t, 1, r.Get(earlier)["counters"].(object)["delivered"])
 }
 
 // A refusal declines the latest campaign, a wish to opt out all of them.

@@ -81,7 +81,7 @@ func (s *Service) TakeRating(ctx context.Context, tx *store.Tx, contact store.Co
 	return &ticket, err
 }
 
-// UpdateWaiting is a background job: it gives tickets that nobody accepted to their
+// UpdateWaiting is a background job: it moves tickets that nobody accepted to their
 // connection's transfer queue, and closes those whose contact is inactive.
 func (s *Service) UpdateWaiting(ctx context.Context, _ []byte) error {
 	for _, update := range []func(context.Context) (int, error){s.transferTickets, s.expireTickets} {
@@ -95,7 +95,7 @@ func (s *Service) UpdateWaiting(ctx context.Context, _ []byte) error {
 	return nil
 }
 
-// transferTickets gives some tickets to transfer queues and returns how many.
+// transferTickets moves some tickets to their transfer queues and returns how many.
 func (s *Service) transferTickets(ctx context.Context) (transferred int, err error) {
 	err = s.store.InTx(ctx, "transferring tickets", func(tx *store.Tx) error {
 		rows, err := tx.TicketsToTransfer(ctx, tx.Now(), batchSize)

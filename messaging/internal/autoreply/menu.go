@@ -67,7 +67,7 @@ func (c *conversation) sendMenu(ctx context.Context, text string, menu []chat.Me
 	return c.write(ctx, chat.FormatMenu(text, menu))
 }
 
-// enterQueue gives the ticket a queue and writes the queue's greeting, or the one given
+// enterQueue puts the ticket in a queue and writes the queue's greeting, or the one given
 // where it has none, with the queue's own menu.
 func (c *conversation) enterQueue(ctx context.Context, queue store.Queue, greeting string) error {
 	options, err := decodeOptions(queue)
@@ -122,7 +122,7 @@ func (c *conversation) answerMenu(ctx context.Context) error {
 		return c.refuseAnswer(ctx, "", menu)
 	}
 	c.Ticket.WrongAnswers = 0
-	if chosen.Action == chat.ActionBook {
+	if chosen.Action == chat.ActionBook && c.Contact.Number != "" { // else people ask who it is
 		return c.startBooking(ctx, chosen)
 	}
 	return c.sendMenu(ctx, chosen.Message, chat.OptionsUnder(options, &chosen.ID), &chosen.ID)

@@ -6,12 +6,8 @@ package campaigns
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/chat"
@@ -20,19 +16,11 @@ import (
 )
 
 const (
-	batchSize        = 50 // messages of a campaign without an interval that one transaction writes
-	concurrentSends  = 4  // messages that are sent at once
-	leaseTime        = 30 * time.Second
-	runTime          = 20 * time.Second // of the job; the next run goes on
+	batchSize        = 50               // messages of a campaign without an interval that one transaction writes
+	leaseTime        = 30 * time.Second // of a batch's messages: longer than batchTime and a driver's call
 	connectionPause  = 10 * time.Second // until a connection is looked at again that is not connected
 	settlePause      = time.Second      // until a campaign is looked at again that waits for its last messages
 	confirmationTime = 24 * time.Hour   // in which a contact has to answer
-)
-
-// Error codes of contacts that get no message.
-const (
-	CodeOptedOut   = "opted_out"
-	CodeAnonymized = "anonymized"
 )
 
 // Service sends campaigns.
@@ -47,81 +35,10 @@ func New(host module.Host, s *store.Store, sender *outbound.Service) *Service {
 	return &Service{host, s, sender}
 }
 
-// SendDue starts the scheduled campaigns that are due, and sends the messages of running
-// ones: the job of this package.
-func (s *Service) SendDue(ctx context.Context, _ []byte) error {
-	begin := time.Now()
-	for _, step := range []func(context.Context) (bool, error){s.startNext, s.sendNext} {
-		for ctx.Err() == nil && time.Since(begin) < runTime {
-			found, err := step(ctx)
-			if err != nil {
-				return err
-			}
-			if !found {
-				break
-			}
-		}
-	}
-	return nil
-}
-
-// startNext starts a scheduled campaign that is due.
-func (s *Service) startNext(ctx context.Context) (found bool, err error) {
-	err = s.store.InTx(ctx, "starting a scheduled campaign", func(tx *store.Tx) error {
-		campaign, err := tx.DueScheduledCampaign(ctx, tx.Now())
-		if found = err == nil; errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return tx.StartCampaign(ctx, campaign)
-	})
-	return found, err
-}
-
-// sendNext sends the next messages of the campaign that is due first.
-func (s *Service) sendNext(ctx context.Context) (found bool, err error) {
-	var b *batch
-	err = s.store.InTx(ctx, "writing a campaign's messages", func(tx *store.Tx) error {
-		b = &batch{tx: tx, sender: s.sender}
-		if b.campaign, found, err = tx.ClaimCampaign(ctx); err != nil || !found {
-			return err
-		}
-		return b.write(ctx)
-	})
-	if err != nil || !found {
-		return found, err
-	}
-	s.send(ctx, b.scope, b.entries)
-	return true, nil
-}
-
-// send sends messages, several at once. What fails now is sent by the outbox's job.
-func (s *Service) send(ctx context.Context, scope store.Scope, entries []store.OutboxEntry) {
-	queue := make(chan store.OutboxEntry)
-	var workers sync.WaitGroup
-	for range min(concurrentSends, len(entries)) {
-		workers.Go(func() {
-			for entry := range queue {
-				if _, err := s.sender.Send(ctx, scope, entry); err != nil {
-					s.host.Log.WarnContext(ctx, "a campaign's message waits in the outbox", "message_id", entry.MessageID, "error", err)
-				}
-			}
-		})
-	}
-	for _, entry := range entries {
-		queue <- entry
-	}
-	close(queue)
-	workers.Wait()
-}
-
 // batch is the writing of a campaign's next messages in one transaction. The transaction
 // has locked the campaign.
 type batch struct {
 	tx       *store.Tx
-	sender   *outbound.Service
 	campaign store.CampaignView
 
 	scope      store.Scope
@@ -147,7 +64,7 @@ func (b *batch) write(ctx context.Context) error {
 	now := b.tx.Now()
 	later, err := b.waitUntil()
 	if err == nil && !later.After(now) {
-		later, err = b.tx.PacedUntil(ctx, b.connection)
+		later, err = b.tx.PacedUntil(ctx, b.connection, batchSize)
 	}
 	if err != nil {
 		return err

@@ -26,8 +26,13 @@ type audience struct {
 // newAudience makes a company with a connection and contacts.
 func newAudience(t *testing.T, size int) *audience {
 	t.Helper()
-	a := &audience{Company: messagingtest.NewCompanyAt(t, monday)}
-	a.connection = a.Connect()
+	return audienceOf(messagingtest.NewCompanyAt(t, monday), size)
+}
+
+// audienceOf makes a connection and contacts of a company.
+func audienceOf(company *messagingtest.Company, size int) *audience {
+	company.T.Helper()
+	a := &audience{Company: company, connection: company.Connect()}
 	for i := range size {
 		name := fmt.Sprintf("Contact %d", i)
 		number := a.AddPhone(name)
@@ -67,7 +72,7 @@ func (a *audience) run() {
 		require.NoError(a.T, a.Hub.Host.Pool.QueryRow(a.T.Context(), `select count(*) from campaign_progress where next_send_at <= $1`, a.Hub.Clock.Now()).Scan(&due))
 		a.FlushOutbox() // after the count: the hub's own run of the job may have dispatched meanwhile
 		return due == 0
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // sent advances the clock, runs the job and returns how many messages the network has accepted.
@@ -219,19 +224,22 @@ func TestCancelTakesBack(t *testing.T) {
 		var waiting int
 		require.NoError(t, a.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from outbox where leased_until is null`).Scan(&waiting))
 		return waiting == 3
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	a.OK(200, "POST", path+"/cancel", nil)
 	a.SetNetwork("online")
 	a.Advance(time.Hour)
 	a.run()
 	require.Equal(t, make([]string, 3), a.received())
 	require.Equal(t, object{"total": 3.0, "pending": 3.0}, a.counters(path))
+	require.Equal(t, 3, a.count(`select count(*) from messages where ack = -1 and error_code = 'campaign_cancelled'`))
+	a.exec(`delete from messages where contact_id = $1`, a.contacts[0]) // as with a ticket: it is written anew
 	a.OK(200, "POST", path+"/start", nil)
 	require.Equal(t, 3, a.sent(path, 0))
 	require.Equal(t, []string{"Hi", "Hi", "Hi"}, a.received())
 	var messages int
 	require.NoError(t, a.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from messages`).Scan(&messages))
 	require.Equal(t, 3, messages, "the same messages")
+	require.Equal(t, 3, a.count(`select count(*) from messages where ack = 2 and error_code is null`))
 }
 
 // Contacts that opted out or were anonymized are skipped; a number the network refuses fails.

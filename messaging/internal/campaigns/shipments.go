@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/outbound"
@@ -69,10 +71,12 @@ func (b *batch) writeShipment(ctx context.Context, shipment store.Shipment, cont
 		return b.tx.SaveShipment(ctx, shipment)
 	}
 	switch {
-	case contact.AnonymizedAt != nil || contact.Number == "":
-		return skip(CodeAnonymized)
+	case contact.AnonymizedAt != nil:
+		return skip(store.CodeAnonymized)
+	case contact.Number == "":
+		return skip(store.CodeNoNumber)
 	case contact.Consent == chat.ConsentOptedOut:
-		return skip(CodeOptedOut)
+		return skip(store.CodeOptedOut)
 	}
 	asks := b.campaign.Confirmation && shipment.Status == store.ShipmentPending
 	texts := b.campaign.Messages
@@ -102,14 +106,17 @@ func (b *batch) writeShipment(ctx context.Context, shipment store.Shipment, cont
 }
 
 // messageOf returns the stored message of a shipment: the earlier one where it was taken back
-// from the outbox, else a new one. Questions have no file.
+// from the outbox, unless it was deleted meanwhile, else a new one. Questions have no file.
 func (b *batch) messageOf(ctx context.Context, shipment store.Shipment, contact store.Contact, asks bool, text string) (store.Message, error) {
-	if shipment.MessageID != nil {
-		message, err := b.tx.Message(ctx, b.scope.Company, *shipment.MessageID)
-		if err != nil {
-			return message, fmt.Errorf("loading a campaign's message: %w", err)
+	earlier := shipment.MessageID
+	if asks {
+		earlier = shipment.ConfirmationID
+	}
+	if earlier != nil {
+		message, err := b.tx.RequeueMessage(ctx, dbgen.RequeueMessageParams{ConnectionID: b.connection.ID, At: b.tx.Now(), CompanyID: b.scope.Company, ID: *earlier})
+		if err == nil || !errors.Is(err, pgx.ErrNoRows) {
+			return message, err
 		}
-		return message, nil
 	}
 	variables := chat.Variables{Name: contact.Name, Email: contact.Email, Number: contact.Number, At: b.tx.Now().In(b.zone)}
 	draft := store.Message{ID: store.NewMessageID(), Body: chat.Render(text, variables), MediaType: chat.MediaText}

@@ -32,8 +32,14 @@ func NumberVariants(number string) []string {
 	return variants
 }
 
-// FormatE164 returns a number with a leading plus, as other products write it.
-func FormatE164(number string) string { return "+" + number }
+// FormatE164 returns a number with a leading plus, as other products write it. Contacts without a
+// number have none there either.
+func FormatE164(number string) string {
+	if number == "" {
+		return ""
+	}
+	return "+" + number
+}
 
 // FormatID returns an id as text, as other products and the audit log have it.
 func FormatID(id int64) string { return strconv.FormatInt(id, 10) }

@@ -37,8 +37,8 @@ type Driver interface {
 	// return [ErrUnclear] where an answer was lost; after any other error they have not
 	// taken the message. It returns one of this package's errors, or a temporary error.
 	Send(ctx context.Context, c Connection, m Outgoing) (Sent, error)
-	// MarkRead tells the network that messages of a contact were read.
-	MarkRead(ctx context.Context, c Connection, number string, remoteIDs []string) error
+	// MarkRead informs the network that messages of a contact were read.
+	MarkRead(ctx context.Context, c Connection, contact Contact, remoteIDs []string) error
 	// Check reports whether a number is registered at the network. Networks that cannot be
 	// asked report true.
 	Check(ctx context.Context, c Connection, number string) (registered bool, err error)
@@ -59,6 +59,7 @@ type Capabilities struct {
 	Idempotent    bool          // a message that comes again with the same id is accepted only once
 	Sessions      bool          // Stop ends the pairing, and nothing is sent until it is paired again; else an account goes on working
 	NumberCheck   bool          // the network can be asked whether a number is registered
+	LIDs          bool          // contacts without a number are reached by their LIDs
 	QRCode        bool          // connections are paired by a QR code
 	Templates     bool          // templates are accepted, also outside of the window
 	MessageWindow time.Duration // how long after a contact's message texts are accepted; 0 = always
@@ -67,11 +68,18 @@ type Capabilities struct {
 // Outgoing is a message to send.
 type Outgoing struct {
 	ID             string // the product's
-	To             string // number
+	To             string // number; "" = the contact has shown none, and LID names it
+	LID            string // the network's own name of the contact, with [Capabilities].LIDs; "" = To is known
 	Body           string
 	Media          *Media         // nil: a text
 	Template       *chat.Template // nil: none; then Body is its text for people. With [Capabilities].Templates only
 	QuotedRemoteID string         // "" = none
+}
+
+// Contact is how a network names a contact.
+type Contact struct {
+	Number string // "" = it has shown none
+	LID    string // the network's own name; "" = none
 }
 
 // Media is a file of a message.
@@ -108,6 +116,7 @@ type ConnectionChange struct {
 	Sequence     int64     // grows with a connection's changes where the network counts them: one that is older than the stored one has no effect. 0 = it does not count
 	Number       string    // once it is known; "" leaves the stored one
 	LastError    string    // for people; "" = none
+	At           time.Time // when it happened: one before the stored change has no effect. Zero = now
 }
 
 // Incoming is a message that a connection received.
@@ -116,6 +125,7 @@ type Incoming struct {
 	RemoteID       string
 	From           string // number; "" = the network names the sender by its LID only
 	LID            string // the network's own name of the sender; "" = none
+	FromMe         bool   // written on the phone of the connection: From and LID name the contact that it went to
 	Name           string // that the contact gave itself; "" = unknown
 	Body           string
 	Kind           chat.MediaType // [chat.MediaLocation] or [chat.MediaContact], which Body describes; "" = a text, or what Media is
@@ -168,6 +178,19 @@ func (e *RefusedError) Error() string { return ErrRefused.Error() + ": " + e.Err
 
 // Unwrap returns [ErrRefused] and the network's error.
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
+
+// AccountError is an [ErrNotConnected] of an account that may not send, whoever the contact is:
+// people have to act. Nothing was sent.
+type AccountError struct {
+	Reason string // for people
+	Err    error  // of the network
+}
+
+// Error implements error.
+func (e *AccountError) Error() string { return ErrNotConnected.Error() + ": " + e.Err.Error() }
+
+// Unwrap returns [ErrNotConnected] and the network's error.
+func (e *AccountError) Unwrap() []error { return []error{ErrNotConnected, e.Err} }
 
 // NetworkTemplate is a template that a network has for an account.
 type NetworkTemplate struct {

@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,17 +121,17 @@ func TestLongLines(t *testing.T) {
 	}, rows)
 }
 
-// The longest file takes no more memory than a short one: a file may have a million rows.
+// A long file takes no more memory than a short one: this one would take four megabytes.
 func TestMemoryOfRows(t *testing.T) {
 	t.Parallel()
-	const lines = 1_000_000
+	const lines = 300_000
 	file, err := os.Create(filepath.Join(t.TempDir(), "contacts.csv"))
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	out := bufio.NewWriter(file)
 	_, _ = out.WriteString("number\n")
 	for i := range lines {
-		_, _ = fmt.Fprintf(out, "5511%09d\n", 900_000_000+i)
+		_, _ = out.WriteString("5511" + strconv.Itoa(900_000_000+i) + "\n")
 	}
 	require.NoError(t, out.Flush())
 	heap := func() uint64 {
@@ -151,13 +151,14 @@ func TestMemoryOfRows(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		require.NoError(t, err)
-		require.Empty(t, row.Problem)
-		if count%100_000 == 0 {
+		if err != nil || row.Problem != "" { // a call of require for each row takes longer than reading it
+			require.Fail(t, "a row is not read", "%v %+v", err, row)
+		}
+		if count%30_000 == 0 {
 			peak = max(peak, heap())
 		}
 	}
 	require.Equal(t, lines, count)
 	t.Logf("%d KiB more than before", (int64(peak)-int64(before))>>10)
-	require.Less(t, int64(peak)-int64(before), int64(4<<20))
+	require.Less(t, int64(peak)-int64(before), int64(1<<20))
 }

@@ -36,7 +36,7 @@ type arrival struct {
 // a message that needs more than to be stored, and if the batch failed: then the caller
 // stores the message in a transaction of its own.
 func (s *Service) storeInBatch(ctx context.Context, in driver.Incoming) (stored bool, err error) {
-	if in.From == "" || in.Media != nil || in.QuotedRemoteID != "" || !chat.IsNumber(in.From) {
+	if in.From == "" || in.FromMe || in.Media != nil || in.QuotedRemoteID != "" || !chat.IsNumber(in.From) {
 		return false, nil
 	}
 	waiting := &arrival{in, make(chan bool, 1)}

@@ -16,7 +16,7 @@ import (
 func TestMessagesTogether(t *testing.T) {
 	t.Parallel()
 	const phones, rounds = 30, 3
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	line := company.Connect()
 	numbers := make([]string, phones)
 	for i := range numbers {

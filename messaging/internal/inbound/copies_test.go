@@ -35,7 +35,7 @@ func TestCopiesTogether(t *testing.T) {
 	for _, processes := range []int{1, 2} {
 		t.Run(fmt.Sprint(processes), func(t *testing.T) {
 			t.Parallel()
-			company := messagingtest.NewCompany(t)
+			company := messagingtest.NewCompanyAlone(t)
 			line := company.Connect()
 			holders := []string{"Bia", "Caio"}[:processes] // whose messages the processes store first
 			for _, name := range append([]string{"Ana"}, holders...) {

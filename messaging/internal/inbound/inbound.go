@@ -60,31 +60,21 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		return ignoreNoRows(err)
 	}
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
-	if in.From == "" && in.LID != "" {
-		in.From, err = s.store.NumberByLID(ctx, scope.Company, &in.LID)
-		if err := ignoreNoRows(err); err != nil {
-			return fmt.Errorf("finding the sender: %w", err)
+	if !chat.IsNumber(in.From) {
+		if in.From = ""; in.LID == "" { // drivers pass none
+			s.host.Log.WarnContext(ctx, "a message of nobody was dropped", "connection_id", connection.ID, "remote_id", in.RemoteID)
+			return nil
 		}
 	}
-	if !chat.IsNumber(in.From) {
-		s.host.Log.WarnContext(ctx, "a message without a phone number was dropped", "connection_id", connection.ID, "remote_id", in.RemoteID)
-		return nil
+	if in.FromMe {
+		return s.receiveOwn(ctx, scope, connection, in)
 	}
 	var replies []store.OutboxEntry
 	err = s.store.InTx(ctx, "receiving a message", func(tx *store.Tx) error {
 		replies = nil
-		contact, err := tx.FindOrCreateContact(ctx, scope, in.From, in.Name)
+		contact, err := tx.ContactOfChat(ctx, scope, store.ChatName{Number: in.From, LID: in.LID, Name: in.Name})
 		if err != nil {
 			return err
-		}
-		if in.LID != "" && (contact.LID == nil || *contact.LID != in.LID) {
-			err := tx.ClearContactLID(ctx, scope.Company, contact.ID, &in.LID)
-			if err == nil {
-				err = tx.SetContactLID(ctx, scope.Company, contact.ID, &in.LID)
-			}
-			if err != nil {
-				return fmt.Errorf("storing the sender's LID: %w", err)
-			}
 		}
 		// The contact is locked: a copy of the message waits here, and finds it stored.
 		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
@@ -94,12 +84,8 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		if err != nil {
 			return err
 		}
-		draft := store.Message{RemoteID: &in.RemoteID, Body: in.Body, MediaType: chat.MediaText, Origin: chat.OriginContact, SentAt: in.At}
-		if in.Kind != "" {
-			draft.MediaType = in.Kind
-		}
-		addIncomingMedia(&draft, in.Media)
-		if draft.QuotedID, err = quotedID(ctx, tx, connection, in.QuotedRemoteID); err != nil {
+		draft, err := draftOf(ctx, tx, connection, in)
+		if err != nil {
 			return err
 		}
 		message, err := tx.AddMessage(ctx, ticket, draft)
@@ -125,6 +111,58 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		s.replies.Send(ctx, scope, replies)
 	}
 	return err
+}
+
+// receiveOwn stores a message that was written on the phone of a connection: as one that was sent,
+// in the contact's ticket.
+func (s *Service) receiveOwn(ctx context.Context, scope store.Scope, connection store.Connection, in driver.Incoming) error {
+	return s.store.InTx(ctx, "storing a message of the phone", func(tx *store.Tx) error {
+		contact, err := tx.ContactOfChat(ctx, scope, store.ChatName{Number: in.From, LID: in.LID})
+		if err != nil {
+			return err
+		}
+		// What the hub sends gets its remote id behind the same lock.
+		if err := tx.LockRemoteID(ctx, in.RemoteID, connection.ID); err != nil {
+			return fmt.Errorf("locking a message's remote id: %w", err)
+		}
+		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
+			return err
+		}
+		ticket, err := tx.FindOrCreateTicket(ctx, scope, contact, connection.ID, store.NewTicket{Status: chat.TicketPending, Reopens: true})
+		if err != nil {
+			return err
+		}
+		draft, err := draftOf(ctx, tx, connection, in)
+		if err != nil {
+			return err
+		}
+		draft.FromMe, draft.Origin, draft.Ack = true, chat.OriginPhone, chat.AckServer
+		message, err := tx.AddMessage(ctx, ticket, draft)
+		if err != nil {
+			return err
+		}
+		if err := s.enqueueMedia(ctx, tx, message); err != nil {
+			return err
+		}
+		if ticket.Chatbot { // a person has answered
+			ticket.Chatbot = false
+			if err := tx.SaveTicketMenu(ctx, ticket); err != nil {
+				return fmt.Errorf("ending a menu: %w", err)
+			}
+		}
+		return tx.PublishWrittenOnPhone(ctx, scope, contact, message)
+	})
+}
+
+// draftOf returns a received message as it is stored.
+func draftOf(ctx context.Context, tx *store.Tx, connection store.Connection, in driver.Incoming) (draft store.Message, err error) {
+	draft = store.Message{RemoteID: &in.RemoteID, Body: in.Body, MediaType: chat.MediaText, Origin: chat.OriginContact, SentAt: in.At}
+	if in.Kind != "" {
+		draft.MediaType = in.Kind
+	}
+	addIncomingMedia(&draft, in.Media)
+	draft.QuotedID, err = quotedID(ctx, tx, connection, in.QuotedRemoteID)
+	return draft, err
 }
 
 // ticketOf returns the ticket of a contact's message: the closed one that it rates, the live

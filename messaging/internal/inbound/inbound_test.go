@@ -13,7 +13,7 @@ import (
 // Twenty first messages at once make one contact with one ticket of twenty messages.
 func TestFirstMessagesAtOnce(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	connection := company.Connect()
 	ana := company.AddPhone("Ana")
 	var sending sync.WaitGroup
@@ -40,7 +40,7 @@ func TestFirstMessagesAtOnce(t *testing.T) {
 // for the message, later ones count on, and late ones change nothing.
 func TestReceipts(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	company.Connect()
 	ana, nobody := company.AddPhone("Ana"), "5511955554444"
 	program := company.As(company.APIToken())
@@ -57,16 +57,16 @@ func TestReceipts(t *testing.T) {
 	require.EqualValues(t, 3, ack(ana))
 	company.Inbox(ana)
 	require.EqualValues(t, 3, ack(ana), "it does not fall back")
-	var early int
-	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from early_receipts`).Scan(&early))
-	require.Zero(t, early)
+	var receipts int
+	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from early_receipts`).Scan(&receipts))
+	require.Zero(t, receipts)
 }
 
 // The statements of a message whose contact and ticket exist are bounded: each is a round trip
 // while the contact waits. A copy of a message that is stored needs few.
 func TestStatementsOfMessage(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	line := company.Connect()
 	ana := company.AddPhone("Ana")
 	company.SendFromPhone(ana, line, "Hello")

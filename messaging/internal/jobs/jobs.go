@@ -37,7 +37,7 @@ type Services struct {
 func List(s Services) []module.Job {
 	list := []module.Job{
 		// Of the processes one owns a connection and does these for it.
-		{Name: "outbox", Every: time.Second, Timeout: 30 * time.Second, EveryProcess: true, Run: s.Outbound.SendDue},
+		{Name: "outbox", Every: time.Second, Timeout: outbound.RunLimit, EveryProcess: true, Run: s.Outbound.SendDue},
 		{Name: "sessions", Every: 5 * time.Second, EveryProcess: true, Run: s.Sessions.CheckSessions},
 		{Name: "unreachable-connections", Every: 2 * time.Second, EveryProcess: true, Run: s.Sessions.CheckUnreachable},
 		{Name: "unclear-messages", Every: 30 * time.Second, Run: s.Outbound.GiveUpUnclear},
@@ -55,7 +55,7 @@ func List(s Services) []module.Job {
 		{Name: "contact-links", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Links.AskDue},
 		{Name: "old-held-events", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldHeld},
 		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.WriteDue},
-		{Name: "campaigns", Every: time.Second, Timeout: 30 * time.Second, Run: s.Campaigns.SendDue},
+		{Name: "campaigns", Every: time.Second, Timeout: campaigns.RunLimit, Run: s.Campaigns.SendDue},
 		{Name: store.StatisticsJob, Timeout: 5 * time.Minute, Run: s.Store.CollectStatistics},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
 	}

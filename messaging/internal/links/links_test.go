@@ -33,7 +33,7 @@ func newClinicRoom(t *testing.T) *clinicRoom {
 		stopped, err := r.Hub.Host.Pool.Exec(t.Context(), `update hub.jobs set due_at = now() + interval '1 year' where product = 'messaging' and job = 'contact-links' and leased_to is null`)
 		require.NoError(t, err)
 		return stopped.RowsAffected() == 1
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return r
 }
 
@@ -46,7 +46,7 @@ func (r *clinicRoom) ask() {
 // awaitEvents waits until the clinic has events of a type, and returns their phones.
 func (r *clinicRoom) awaitEvents(eventType string, count int) (phones []string) {
 	r.T.Helper()
-	require.Eventually(r.T, func() bool { return len(r.clinic.Events(eventType)) >= count }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(r.T, func() bool { return len(r.clinic.Events(eventType)) >= count }, time.Minute, 10*time.Millisecond)
 	list := r.clinic.Events(eventType)
 	require.Len(r.T, list, count)
 	for _, event := range list {
@@ -109,7 +109,7 @@ func TestEventsOfLinkedContacts(t *testing.T) {
 	r.SendFromPhone(patient, r.line, "first")
 	r.SendFromPhone(patient, r.line, "second")
 	require.ElementsMatch(t, []string{"+" + patient, "+" + stranger}, r.awaitEvents("contact.created", 2))
-	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 2 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 2 }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, []string{"+" + patient}, r.awaitEvents("ticket.created", 1))
 	for i, event := range r.clinic.Events("message.received") {
 		require.Contains(t, []string{"first", "second"}, event.Data["body"], i)
@@ -127,16 +127,24 @@ func TestEventsOfLinkedContacts(t *testing.T) {
 		r.OK(200, "PUT", messagingtest.TicketPath(ticket), object{"status": "closed"})
 	}
 	r.awaitEvents("ticket.closed", 2)
+	contact := r.Tickets("searchParam=" + patient)[0]["contactId"]
+	r.OK(201, "POST", "/tickets", object{"contactId": contact, "queueId": r.AddQueueRow("Sales", "#0000aa")})
+	r.awaitEvents("ticket.created", 2)
+	var queues []any
+	for _, event := range r.clinic.Events("ticket.created") {
+		queues = append(queues, event.Data["queue"])
+	}
+	require.ElementsMatch(t, []any{"", "Sales"}, queues)
 
 	// A new patient's number is asked for again; otherwise after a day.
 	r.clinic.Know("+"+patient, "+"+stranger)
 	r.receive("evt_00000000000000a1", "patient.created", object{"name": "Bruno", "phone": "+" + stranger})
 	r.SendFromPhone(stranger, r.line, "I am a patient now")
-	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 4 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 4 }, time.Minute, 10*time.Millisecond)
 	require.Len(t, r.clinic.Checked(), 3)
 	late := r.AddPhone("Carla")
 	r.SendFromPhone(late, r.line, "Hi")
-	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Checked()) == 4 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Checked()) == 4 }, time.Minute, 10*time.Millisecond)
 	r.clinic.Know("+"+patient, "+"+stranger, "+"+late)
 	r.Advance(23 * time.Hour)
 	r.SendFromPhone(late, r.line, "Hello?")
@@ -144,17 +152,17 @@ func TestEventsOfLinkedContacts(t *testing.T) {
 	require.Len(t, r.clinic.Checked(), 4)
 	r.Advance(time.Hour)
 	r.SendFromPhone(late, r.line, "Anybody?")
-	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 5 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 5 }, time.Minute, 10*time.Millisecond)
 
 	// What people wait for is normal. What only campaigns and programs wait for is bulk.
 	require.Zero(t, r.Hub.Count("hub.events where tenant_id = $1 and priority <> 0", r.Tenant))
 	announced := r.AddPhone("Eva")
 	r.clinic.Know("+" + announced)
 	r.SendFromPhone(announced, r.line, "Hi")
-	require.Eventually(t, func() bool { return r.Hub.Count("messaging.held_events") > 0 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.Hub.Count("messaging.held_events") > 0 }, time.Minute, 10*time.Millisecond)
 	_, err := r.Hub.Host.Pool.Exec(t.Context(), `update messaging.contact_links set is_bulk = true where wanted_at is not null`)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 6 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Events("message.received")) == 6 }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, 1, r.Hub.Count("hub.events where tenant_id = $1 and event_type = 'message.received' and priority = 1", r.Tenant))
 
 	// All about a ticket has its id as ordering key, also what waited.
@@ -182,7 +190,7 @@ func TestPaceOfSearches(t *testing.T) {
 	require.NoError(t, err)
 	searched := func(count int) {
 		t.Helper()
-		require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Checked()) == count }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { r.ask(); return len(r.clinic.Checked()) == count }, time.Minute, 10*time.Millisecond)
 		r.ask()
 		require.Len(t, r.clinic.Checked(), count)
 	}

@@ -40,8 +40,18 @@ type Company struct {
 // signUps numbers the users of a test process; phones numbers its phones.
 var signUps, phones atomic.Int64
 
-// NewCompany starts a hub and signs a company up there.
+// unlimited lets the companies of a shared hub sign up and log in as often as its tests need.
+const unlimited = "HUB_PRODUCT_LIMITS=messaging.sign-ups=100000-H,messaging.logins=100000-M,messaging.password-links=100000-H,messaging.passwords=100000-H"
+
+// NewCompany signs a company up at the hub that the tests of the process share, see
+// [moduletest.Shared].
 func NewCompany(t testing.TB) *Company {
+	t.Helper()
+	return SignUp(t, moduletest.Shared(t, messaging.New(), moduletest.Options{Settings: []string{unlimited}}))
+}
+
+// NewCompanyAlone starts a hub and signs a company up there.
+func NewCompanyAlone(t testing.TB) *Company {
 	t.Helper()
 	return NewCompanyAt(t, time.Time{})
 }
@@ -138,6 +148,9 @@ func (c *Company) SendFromPhone(number string, to Connection, body string) {
 func (c *Company) Upload(ticketPath string, fields map[string]string, files ...File) moduletest.Response {
 	c.T.Helper()
 	var body bytes.Buffer
+	for _, file := range files {
+		body.Grow(len(file.Content) + 1000)
+	}
 	form := multipart.NewWriter(&body)
 	for name, value := range fields {
 		require.NoError(c.T, form.WriteField(name, value))
@@ -153,7 +166,7 @@ func (c *Company) Upload(ticketPath string, fields map[string]string, files ...F
 		require.NoError(c.T, err)
 	}
 	require.NoError(c.T, form.Close())
-	return c.Call("POST", ticketPath+"/messages", body.String(), "Content-Type", form.FormDataContentType())
+	return c.Call("POST", ticketPath+"/messages", body.Bytes(), "Content-Type", form.FormDataContentType())
 }
 
 // File is a file to upload.

@@ -54,13 +54,13 @@ func (c *Company) SetNetwork(action string) {
 	}
 }
 
-// FlushOutbox sends what waits in the outbox, and waits for what others are sending.
+// FlushOutbox sends what waits in the company's outbox, and waits for what others are sending.
 func (c *Company) FlushOutbox() {
 	c.T.Helper()
 	require.Eventually(c.T, func() bool {
 		c.RunJob("outbox")
 		var waiting int
-		require.NoError(c.T, c.Hub.Host.Pool.QueryRow(c.T.Context(), `select count(*) from outbox`).Scan(&waiting))
+		require.NoError(c.T, c.Hub.Host.Pool.QueryRow(c.T.Context(), `select count(*) from outbox where company_id = $1`, c.ID).Scan(&waiting))
 		return waiting == 0
 	}, 30*time.Second, 10*time.Millisecond)
 }

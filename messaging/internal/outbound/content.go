@@ -49,6 +49,7 @@ func (s *Service) CheckTemplates(connection store.Connection) error {
 var refusals = map[string]string{
 	CodeWindowClosed:            errWindowClosed.Detail,
 	CodeNoTemplates:             errNoTemplates.Detail,
+	CodeOptedOut:                errOptedOut.Detail,
 	"template_parameter_count":  "The network refused the template: it has another number of variables in a part than parameters were sent.",
 	"template_not_found":        "The network refused the template: there is no approved one of this name in this language.",
 	"template_too_long":         "The network refused the template: its text is too long with these parameters.",

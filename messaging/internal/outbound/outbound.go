@@ -21,12 +21,17 @@ import (
 )
 
 const (
-	leaseTime   = 30 * time.Second // of a batch's messages: longer than batchTime and a driver's call of 10 s
+	callTime    = 10 * time.Second // of a driver's call
+	storeTime   = 5 * time.Second  // to store what became of a message, on a busy machine
+	leaseTime   = 30 * time.Second // of a batch's messages: longer than batchTime and callTime
 	writeLease  = 20 * time.Second // of a message that its writer sends
 	firstRetry  = 5 * time.Second  // doubles …
 	maxRetry    = 10 * time.Minute // … up to this
 	giveUpAfter = 24 * time.Hour   // since the message was written
 )
+
+// CallLimit is how long sending one message takes at most.
+const CallLimit = callTime + storeTime
 
 // Error codes of messages that were not sent.
 const (
@@ -35,6 +40,8 @@ const (
 	CodeExpired           = "expired"        // the network could not be reached for a day
 	CodeWindowClosed      = "window_closed"  // the contact has not written for too long
 	CodeUnclear           = store.CodeUnclear
+	CodeOptedOut          = store.CodeOptedOut
+	CodeAnonymized        = store.CodeAnonymized
 	CodeTemplateParameter = "template_parameter_empty" // a variable has no value for the contact, or one that is too long
 	CodeNoTemplates       = "template_unsupported"     // the network accepts no templates
 )
@@ -45,6 +52,8 @@ type Service struct {
 	store   *store.Store
 	drivers *driver.Drivers
 	media   MediaURLs
+
+	callTime time.Duration // of a driver's call
 }
 
 // MediaURLs makes addresses at which networks fetch files.
@@ -55,7 +64,7 @@ type MediaURLs interface {
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store, drivers *driver.Drivers, media MediaURLs) *Service {
-	return &Service{host: host, store: s, drivers: drivers, media: media}
+	return &Service{host: host, store: s, drivers: drivers, media: media, callTime: callTime}
 }
 
 // Draft is a message to write to a contact.
@@ -125,7 +134,7 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 			return err
 		case errors.Is(err, driver.ErrUnclear):
 			s.host.Log.WarnContext(ctx, "it is not known whether a message was sent; it is not sent again", "message_id", message.ID, "error", err)
-			if err := markUnreachable(ctx, tx, entry, err); err != nil {
+			if err := stopConnection(ctx, tx, entry, err); err != nil {
 				return err
 			}
 			return tx.MarkUnclear(ctx, message, tx.Now().Add(reportTime))
@@ -133,14 +142,18 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 			return s.postpone(ctx, tx, entry, err)
 		case code == "":
 			code = CodeExpired
+		case code == CodeNotRegistered && contact.NetworkNumber != nil: // not any more
+			if err := tx.SetNetworkNumber(ctx, contact.CompanyID, contact.ID, nil); err != nil {
+				return fmt.Errorf("forgetting a contact's number at the network: %w", err)
+			}
 		}
 		return tx.MarkFailed(ctx, message, code)
 	})
 	return stored, err
 }
 
-// errWaiting means that the connection of a message is not connected: it was not tried.
-var errWaiting = errors.New("the connection is not connected")
+// errWaiting means that a message was not tried.
+var errWaiting = errors.New("the message waits")
 
 // postpone puts a message off that could not be sent for a temporary reason. A connection
 // whose network does not answer is not connected any more: its other messages wait until it
@@ -149,27 +162,30 @@ func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.Outbox
 	if errors.Is(reason, errWaiting) {
 		return release(ctx, tx.Queries, []store.OutboxEntry{entry})
 	}
-	if err := markUnreachable(ctx, tx, entry, reason); err != nil {
+	if err := stopConnection(ctx, tx, entry, reason); err != nil {
 		return err
 	}
 	s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", entry.MessageID, "attempts", entry.Attempts, "error", reason)
 	return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
 }
 
-// markUnreachable stores that the connection of a message is not connected any more, if an
-// error says so.
-func markUnreachable(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
-	forPeople := "The network does not answer."
+// stopConnection stores that the connection of a message is not connected any more, if an
+// error says so. A network that does not answer is tried again; an account that may not send
+// waits for people.
+func stopConnection(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
+	stop := dbgen.StopConnectionParams{Status: chat.ConnectionTimeout, Reason: "The network does not answer.", At: tx.Now(), CompanyID: entry.CompanyID, ID: entry.ConnectionID}
+	var account *driver.AccountError
 	switch {
+	case errors.As(reason, &account):
+		stop.Status, stop.Reason = chat.ConnectionDisconnected, account.Reason
 	case errors.Is(reason, driver.ErrUnreachable):
 	case errors.Is(reason, driver.ErrNotConnected):
-		forPeople = "The network has ended the session."
+		stop.Reason = "The network has ended the session."
 	default:
 		return nil
 	}
-	err := tx.MarkUnreachable(ctx, dbgen.MarkUnreachableParams{Reason: forPeople, At: tx.Now(), CompanyID: entry.CompanyID, ID: entry.ConnectionID})
-	if err != nil {
-		return fmt.Errorf("storing that a network does not answer: %w", err)
+	if err := tx.StopConnection(ctx, stop); err != nil {
+		return fmt.Errorf("storing that a connection is not connected: %w", err)
 	}
 	return nil
 }
@@ -179,7 +195,11 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conne
 	if entry.HandedAt != nil {
 		return driver.Sent{}, driver.ErrUnclear
 	}
-	if connection.Status != chat.ConnectionConnected {
+	// The contact may have opted out since the message was written.
+	if err := CheckConsent(contact, message.Origin, s.host.Now()); err != nil {
+		return driver.Sent{}, err
+	}
+	if connection.Status != chat.ConnectionConnected || ctx.Err() != nil {
 		return driver.Sent{}, errWaiting
 	}
 	network, err := s.drivers.ByName(connection.Driver)
@@ -190,7 +210,7 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conne
 	if err := s.CheckContent(ctx, s.store.Queries, connection, contact, message); err != nil {
 		return driver.Sent{}, err
 	}
-	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body, Template: message.Template}
+	out := driver.Outgoing{ID: message.ID, Body: message.Body, Template: message.Template}
 	if message.MediaID != nil {
 		out.Media = &driver.Media{Type: message.MediaType, MimeType: rest.ValueOrZero(message.MimeType), Name: rest.ValueOrZero(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
@@ -205,12 +225,27 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conne
 	if err != nil {
 		return driver.Sent{}, err
 	}
+	if err := s.address(ctx, network, opened, contact, &out); err != nil {
+		return driver.Sent{}, err
+	}
 	if !network.Capabilities().Idempotent {
 		if err := s.markHandedOver(ctx, entry); err != nil {
 			return driver.Sent{}, err
 		}
 	}
-	return network.Send(ctx, opened, out)
+	return s.call(ctx, network, opened, out)
+}
+
+// call sends a message on a network. A call that has begun is not cut off with its caller: the
+// network may have accepted the message.
+func (s *Service) call(ctx context.Context, network driver.Driver, connection driver.Connection, out driver.Outgoing) (driver.Sent, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.callTime)
+	defer cancel()
+	sent, err := network.Send(ctx, connection, out)
+	if err != nil && ctx.Err() != nil && !errors.Is(err, driver.ErrUnreachable) {
+		err = fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
+	}
+	return sent, err
 }
 
 // failureCode returns the code of a final error of a driver, "" for a temporary error.
@@ -227,6 +262,10 @@ func failureCode(err error) string {
 		return CodeWindowClosed
 	case errors.Is(err, errNoTemplates):
 		return CodeNoTemplates
+	case errors.Is(err, errOptedOut):
+		return CodeOptedOut
+	case errors.Is(err, errAnonymized):
+		return CodeAnonymized
 	}
 	return ""
 }
@@ -262,41 +301,26 @@ func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) 
 	return connection, nil
 }
 
-// CheckNumber is an error for callers if a number is not registered at the network of a
-// connection. While that does not answer, the network refuses the message later.
-func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, number string) error {
-	if connection.Status != chat.ConnectionConnected {
-		return nil
-	}
+// CheckNumber returns the form in which a number is registered at the network of a connection; ""
+// = it cannot be asked. It is an error for callers if the number is not registered. While the
+// network does not answer, it refuses the message later.
+func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, number string) (registered string, err error) {
 	network, err := s.drivers.ByName(connection.Driver)
-	if err != nil {
-		return err
+	if err != nil || connection.Status != chat.ConnectionConnected || !network.Capabilities().NumberCheck {
+		return "", err
 	}
 	opened, err := s.store.DriverConnection(connection)
 	if err != nil {
-		return err
+		return "", err
 	}
-	registered, err := network.Check(ctx, opened, number)
-	if err != nil {
-		return hub.Errorf(hub.ErrUnavailable, "wapp_check_contact", "The network does not answer; try again.").WithCause(err)
+	registered, err = registeredNumber(ctx, network, opened, number)
+	switch {
+	case errors.Is(err, driver.ErrNotRegistered):
+		return "", hub.Errorf(hub.ErrMalformed, "wapp_invalid_contact", "The number is not registered at the network.")
+	case err != nil:
+		return "", hub.Errorf(hub.ErrUnavailable, "wapp_check_contact", "The network does not answer; try again.").WithCause(err)
 	}
-	if !registered {
-		return hub.Errorf(hub.ErrMalformed, "wapp_invalid_contact", "The number is not registered at the network.")
-	}
-	return nil
-}
-
-// answerTime is how long users may answer a contact that has opted out.
-const answerTime = 24 * time.Hour
-
-// CheckConsent is an error for callers if a contact wants no messages. Answers of users are
-// allowed for a day after the contact wrote.
-func CheckConsent(contact store.Contact, origin chat.Origin, now time.Time) error {
-	isAnswer := origin == chat.OriginAgent && contact.LastInboundAt != nil && now.Sub(*contact.LastInboundAt) < answerTime
-	if contact.Consent != chat.ConsentOptedOut || isAnswer {
-		return nil
-	}
-	return hub.Errorf(hub.ErrMalformed, "opted_out", "The contact has opted out of messages.")
+	return registered, nil
 }
 
 // CloseTicket closes a ticket for a program, with a resolution unless that is nil. A closed

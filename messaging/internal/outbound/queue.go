@@ -19,8 +19,12 @@ const (
 	maxBusy       = 8                // connections that messages are sent on at the same time
 	pacedTime     = 2 * time.Second  // of a batch, for messages of programs on a connection with a short interval
 	servedForTime = time.Second      // pause between a connection's batches
-	runTime       = 20 * time.Second // of the job; connections that are slow may add a batch's time
+	runTime       = 20 * time.Second // of the job, in which batches begin
 )
+
+// RunLimit is how long a run of the job may take: a batch may begin at the end of runTime, and a
+// call at the end of each of its two parts.
+const RunLimit = runTime + batchTime + pacedTime + 2*CallLimit
 
 // SendDue is the background job of this package: it sends the messages that are due on the
 // connections that this process owns or that nobody owns. Connections send independently, so
@@ -167,6 +171,11 @@ func compareEntries(a, b store.OutboxEntry) int {
 		return 1
 	}
 	return cmp.Compare(a.Seq, b.Seq)
+}
+
+// Release returns messages of a company that their writer leased, but did not try, to the queue.
+func (s *Service) Release(ctx context.Context, entries []store.OutboxEntry) error {
+	return s.releaseAll(ctx, entries)
 }
 
 // releaseAll returns messages that were not tried to the queue, also while the hub is

@@ -1,9 +1,13 @@
-// Package realtime wakes the event streams of a company when its data changes. The changes
-// are rows that triggers write, so nothing is lost between two streams.
+// Package realtime wakes the event streams of a company when its data changes, and bounds how
+// many streams there are. The changes are rows that triggers write, so nothing is lost between
+// two streams.
 package realtime
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,14 +25,17 @@ const (
 type Service struct {
 	host      module.Host
 	store     *store.Store
+	counter   counter
 	mu        sync.Mutex
 	companies map[int64]*company
+	stopPolls context.CancelFunc // ends the poller; nil: there is none
 }
 
 // company are the readers of one company in this process.
 type company struct {
 	readers map[chan struct{}]bool
-	cancel  context.CancelFunc // ends the poller
+	known   int64 // number of the newest change that the readers were woken for
+	batch   *Batch
 }
 
 // New returns the service of an opened product.
@@ -37,42 +44,48 @@ func New(host module.Host, s *store.Store) *Service {
 }
 
 // Subscribe returns a channel that gets a value after changes of a company, until stop is
-// called. The first reader of a company starts a poller, which ends with the last one.
+// called. The first reader of the process starts the poller, which ends with the last one.
 func (s *Service) Subscribe(companyID int64) (wake <-chan struct{}, stop func()) {
 	reader := make(chan struct{}, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.companies[companyID]
 	if c == nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		c = &company{readers: make(map[chan struct{}]bool), cancel: cancel}
+		c = &company{readers: make(map[chan struct{}]bool), known: -1}
 		s.companies[companyID] = c
-		go s.poll(ctx, companyID)
 	}
 	c.readers[reader] = true
+	if s.stopPolls == nil {
+		var ctx context.Context
+		ctx, s.stopPolls = context.WithCancel(context.Background())
+		go s.poll(ctx)
+	}
 	return reader, sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if delete(c.readers, reader); len(c.readers) == 0 {
-			c.cancel()
 			delete(s.companies, companyID)
+		}
+		if len(s.companies) == 0 {
+			s.stopPolls()
+			s.stopPolls = nil
 		}
 	})
 }
 
-// poll numbers the changes of a company and wakes its readers when there are new ones.
-func (s *Service) poll(ctx context.Context, companyID int64) {
+// poll numbers the changes of the companies that have readers, and wakes their readers.
+func (s *Service) poll(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	known, isFailing := int64(-1), false
+	isFailing := false
 	for {
-		newest, err := s.store.NumberNewChanges(ctx, companyID)
+		isBehind, err := s.pollOnce(ctx)
 		if err != nil && !isFailing && ctx.Err() == nil {
-			s.host.Log.Warn("changes cannot be read; trying again", "company_id", companyID, "error", err)
+			s.host.Log.Warn("changes cannot be read; trying again", "error", err)
 		}
-		if isFailing = err != nil; err == nil && newest != known {
-			known = newest
-			s.wake(companyID)
+		isFailing = err != nil
+		if isBehind && ctx.Err() == nil {
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -82,13 +95,46 @@ func (s *Service) poll(ctx context.Context, companyID int64) {
 	}
 }
 
-func (s *Service) wake(companyID int64) {
+// pollOnce asks for the changes of all companies that have readers: one statement while there are
+// none. It numbers a part of those of each company, so that a company with many does not hold up
+// the others. isBehind reports that there are more.
+func (s *Service) pollOnce(ctx context.Context) (isBehind bool, err error) {
+	s.mu.Lock()
+	subscribed := slices.Collect(maps.Keys(s.companies))
+	s.mu.Unlock()
+	states, err := s.store.ChangeStates(ctx, subscribed)
+	if err != nil {
+		return false, fmt.Errorf("looking for changes: %w", err)
+	}
+	changed := []int64{}
+	for _, state := range states {
+		if state.HasNew {
+			changed = append(changed, state.CompanyID)
+		}
+	}
+	if len(changed) > 0 {
+		if isBehind, err = s.store.NumberSomeChanges(ctx, changed); err == nil {
+			states, err = s.store.ChangeStates(ctx, subscribed)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	for _, state := range states {
+		s.wake(state.CompanyID, state.Newest)
+	}
+	return isBehind, nil
+}
+
+// wake wakes the readers of a company, unless they know its newest change.
+func (s *Service) wake(companyID, newest int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.companies[companyID]
-	if c == nil {
+	if c == nil || c.known == newest {
 		return
 	}
+	c.known = newest
 	for reader := range c.readers {
 		select {
 		case reader <- struct{}{}:

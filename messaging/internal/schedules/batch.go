@@ -11,11 +11,9 @@ import (
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// Error codes of messages that were not sent. Those of package outbound come beside them.
-const (
-	CodeNoConnection = "no_connection" // the company has no default connection
-	CodeOptedOut     = "opted_out"     // the contact wants no messages
-)
+// CodeNoConnection is the error code of a message of a company without a default connection.
+// Those of packages outbound and store come beside it.
+const CodeNoConnection = "no_connection"
 
 // chatKey names a chat of a company.
 type chatKey struct{ contact, connection int64 }
@@ -125,8 +123,8 @@ func (b *batch) sendable() (list []store.Schedule) {
 		contact, isKnown := b.contacts[schedule.ContactID]
 		switch _, hasConnection := b.chatOf(schedule); {
 		case !isKnown: // it is being deleted, and the schedule with it
-		case outbound.CheckConsent(contact, chat.OriginSchedule, b.tx.Now()) != nil || contact.AnonymizedAt != nil:
-			b.fail(schedule, CodeOptedOut)
+		case outbound.CheckConsent(contact, chat.OriginSchedule, b.tx.Now()) != nil:
+			b.fail(schedule, store.CodeOptedOut)
 		case !hasConnection:
 			b.fail(schedule, CodeNoConnection)
 		default:

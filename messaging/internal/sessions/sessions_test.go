@@ -11,7 +11,7 @@ import (
 )
 
 // A QR code lives for a minute and is scanned once; the third that nobody scans is the last,
-// until somebody starts the connection again.
+// until a user starts the connection again.
 func TestQRCodes(t *testing.T) {
 	t.Parallel()
 	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC))
@@ -67,7 +67,7 @@ func TestQRCodes(t *testing.T) {
 // Sessions are an administrator's, of the own company.
 func TestSessionsOfOthers(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	connection := company.Connect()
 	session := "/whatsappsession" + messagingtest.ConnectionPath(connection)[len("/whatsapp"):]
 	other := company.AnotherCompany()

@@ -176,7 +176,7 @@ func (t *Tx) StopCampaign(ctx context.Context, c Campaign, status string) error 
 	}
 	if c.Status = status; status == CampaignFinished {
 		c.CompletedAt = &now
-	} else if err := t.DequeueShipments(ctx, now, c.CompanyID, c.ID); err != nil {
+	} else if err := t.DequeueShipments(ctx, dbgen.DequeueShipmentsParams{CompanyID: c.CompanyID, CampaignID: c.ID, Code: CodeCampaignCancelled, At: now}); err != nil {
 		return fmt.Errorf("taking unsent messages back: %w", err)
 	}
 	return t.SaveCampaign(ctx, c)
@@ -187,10 +187,10 @@ func (t *Tx) SavePace(ctx context.Context, p CampaignProgress, next *time.Time) 
 	return t.SetCampaignPace(ctx, dbgen.SetCampaignPaceParams{CompanyID: p.CompanyID, CampaignID: p.CampaignID, Dispatched: p.Dispatched, NextSendAt: next})
 }
 
-// ClaimCampaign locks the running campaign that has been due for the longest time and that
-// no other process holds. found is false where there is none.
-func (t *Tx) ClaimCampaign(ctx context.Context) (view CampaignView, found bool, err error) {
-	view.Progress, err = t.ClaimDueCampaign(ctx, t.Now())
+// ClaimCampaign locks a running campaign that is due. found is false if it is not any more, or
+// another process holds it.
+func (t *Tx) ClaimCampaign(ctx context.Context, company, id int64) (view CampaignView, found bool, err error) {
+	view.Progress, err = t.LockDueCampaign(ctx, company, id, t.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return view, false, nil
 	}

@@ -10,26 +10,35 @@ import (
 // Change is a change of a company's data, with its number.
 type Change = dbgen.ChangesAfterRow
 
-// maxNumbered is how many changes are numbered at once.
+// maxNumbered is how many changes of a company are numbered at once.
 const maxNumbered = 1000
 
 // NumberNewChanges numbers the committed changes of a company, unless another process does
 // so now, and returns the newest number.
 func (s *Store) NumberNewChanges(ctx context.Context, company int64) (newest int64, err error) {
+	for isBehind := true; isBehind; {
+		if isBehind, err = s.NumberSomeChanges(ctx, []int64{company}); err != nil {
+			return 0, err
+		}
+	}
+	return s.LastChange(ctx, company)
+}
+
+// NumberSomeChanges numbers committed changes of companies, a thousand of each at most, unless
+// another process does so now. isBehind reports that there are more.
+func (s *Store) NumberSomeChanges(ctx context.Context, companies []int64) (isBehind bool, err error) {
 	err = s.InTx(ctx, "numbering changes", func(tx *Tx) error {
-		isMine, err := tx.LockChanges(ctx, company)
-		if err != nil {
+		isBehind = false
+		locked, err := tx.LockChanges(ctx, companies)
+		if err != nil || len(locked) == 0 {
 			return err
 		}
-		for isMine {
-			numbered, err := tx.NumberChanges(ctx, company, maxNumbered)
-			if err != nil {
-				return fmt.Errorf("numbering: %w", err)
-			}
-			isMine = numbered == maxNumbered
+		behind, err := tx.NumberChanges(ctx, maxNumbered, locked)
+		isBehind = len(behind) > 0
+		if err != nil {
+			return fmt.Errorf("numbering: %w", err)
 		}
-		newest, err = tx.LastChange(ctx, company)
-		return err
+		return nil
 	})
-	return newest, err
+	return isBehind, err
 }

@@ -45,7 +45,8 @@ func (t *Tx) SaveConnection(ctx context.Context, c Connection) (Connection, erro
 // one or says nothing new. A QR code is kept in its state only.
 func (t *Tx) ChangeConnectionState(ctx context.Context, change driver.ConnectionChange) (Connection, error) {
 	current, err := t.LockConnectionByID(ctx, change.ConnectionID)
-	if err != nil || change.Sequence != 0 && change.Sequence < current.StateSequence || isSameState(current, change) {
+	isOld := change.Sequence != 0 && change.Sequence < current.StateSequence || !change.At.IsZero() && change.At.Before(current.UpdatedAt)
+	if err != nil || isOld || isSameState(current, change) {
 		return current, err
 	}
 	params := dbgen.UpdateConnectionStateParams{ID: change.ConnectionID, Status: change.Status, StateSequence: change.Sequence, UpdatedAt: t.Now()}

@@ -57,15 +57,18 @@ func (t *Tx) CreateContact(ctx context.Context, scope Scope, c Contact) (Contact
 
 // SaveContact stores a contact that the transaction has locked.
 func (t *Tx) SaveContact(ctx context.Context, c Contact) (Contact, error) {
+	if c.Number != "" { // else it keeps its key
+		c.NumberKey = chat.NumberKey(c.Number)
+	}
 	return t.UpdateContact(ctx, dbgen.UpdateContactParams{
-		CompanyID: c.CompanyID, ID: c.ID, Name: c.Name, Number: c.Number, NumberKey: chat.NumberKey(c.Number), Email: c.Email, PictureURL: c.PictureURL,
+		CompanyID: c.CompanyID, ID: c.ID, Name: c.Name, Number: c.Number, NumberKey: c.NumberKey, Email: c.Email, PictureURL: c.PictureURL,
 		DisableBot: c.DisableBot, ExtraInfo: c.ExtraInfo, Consent: c.Consent, ConsentAt: c.ConsentAt, UpdatedAt: t.Now(),
 	})
 }
 
 // contactColumns are the columns of [Contact].
 const contactColumns = `c.company_id, c.id, c.name, c.number, c.number_key, c.lid, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info,
-	c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.out_of_hours_at, c.created_at, c.updated_at`
+	c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.out_of_hours_at, c.created_at, c.updated_at, c.network_number`
 
 // ContactFilter selects contacts. Zero members select everything.
 type ContactFilter struct {
@@ -96,7 +99,7 @@ func (f ContactFilter) where(scope Scope) (sql string, args []any) {
 	if v := f.Viewer; v != nil {
 		c.args = append(c.args, v.UserID, v.AllTickets, v.Queues)
 		n := len(c.args)
-		c.list = append(c.list, fmt.Sprintf(`coalesce((select bool_or(t.user_id = $%d or (t.user_id is null or $%d) and (t.queue_id is null or t.queue_id = any($%d)))
+		c.list = append(c.list, fmt.Sprintf(`coalesce((select bool_or(t.user_id is not distinct from $%d or (t.user_id is null or $%d) and (t.queue_id is null or t.queue_id = any($%d)))
 			from tickets t where t.company_id = c.company_id and t.contact_id = c.id), true)`, n-2, n-1, n))
 	}
 	return " from contacts c where " + strings.Join(c.list, " and "), c.args

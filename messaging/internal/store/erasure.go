@@ -12,12 +12,12 @@ import (
 // anonymizedName is the name of contacts whose data was erased.
 const anonymizedName = "Anonymized"
 
-// retentionBatch is how many messages are deleted in one transaction.
+// retentionBatch is how many rows are erased in one transaction.
 const retentionBatch = 1000
 
 // AnonymizeContact erases the data of a contact that the transaction has locked: it has no
 // number any more, its live tickets are closed, and of its messages only direction and time
-// stay. A contact that was anonymized before stays as it is.
+// stay. What waits to be sent to it is not sent. A contact that was anonymized before stays as it is.
 func (t *Tx) AnonymizeContact(ctx context.Context, scope Scope, contact Contact) (Contact, error) {
 	if contact.AnonymizedAt != nil {
 		return contact, nil
@@ -38,10 +38,13 @@ func (t *Tx) AnonymizeContact(ctx context.Context, scope Scope, contact Contact)
 		return contact, fmt.Errorf("loading the contact's files: %w", err)
 	}
 	for _, erase := range []func(ctx context.Context, company, contact int64) error{
-		t.EraseTicketsOfContact, t.DeleteOutboxOfContact, t.DeleteListItemsOfContact, t.DeleteContactTags, t.DeleteSchedulesOfContact,
+		func(ctx context.Context, company, contact int64) error {
+			return t.FailOutboxOfContact(ctx, dbgen.FailOutboxOfContactParams{CompanyID: company, ContactID: contact, Code: CodeAnonymized, At: t.Now()})
+		},
+		t.EraseTicketsOfContact, t.DeleteListItemsOfContact, t.DeleteContactTags, t.DeleteSchedulesOfContact,
 		t.DeleteLinksOfContact, t.DeleteAppointmentQuestions, t.DeleteBookingChatsOfContact,
 		func(ctx context.Context, company, contact int64) error {
-			return t.EraseShipmentsOfContact(ctx, company, contact, t.Now())
+			return t.EraseShipmentsOfContact(ctx, dbgen.EraseShipmentsOfContactParams{CompanyID: company, ContactID: contact, Code: CodeAnonymized, At: t.Now()})
 		},
 		func(ctx context.Context, company, contact int64) error {
 			return t.EraseMessagesOfContact(ctx, company, contact, t.Now())
@@ -56,7 +59,8 @@ func (t *Tx) AnonymizeContact(ctx context.Context, scope Scope, contact Contact)
 }
 
 // EraseOldMessages is a background job: it deletes the messages of closed tickets that are
-// older than their company keeps messages.
+// older than their company keeps messages, scheduled messages that were sent or failed before,
+// and what campaigns keep of such messages.
 func (s *Store) EraseOldMessages(ctx context.Context, _ []byte) error {
 	companies, err := s.CompaniesWithRetention(ctx)
 	if err != nil {
@@ -64,13 +68,56 @@ func (s *Store) EraseOldMessages(ctx context.Context, _ []byte) error {
 	}
 	for _, company := range companies {
 		before := s.host.Now().Add(-time.Duration(*company.RetentionDays) * 24 * time.Hour)
-		for deleted := retentionBatch; deleted == retentionBatch; {
-			if deleted, err = s.eraseMessages(ctx, company.ID, before); err != nil {
-				return err
+		for _, erase := range []func(ctx context.Context, company int64, before time.Time) (int, error){s.eraseMessages, s.eraseSchedules} {
+			for deleted := retentionBatch; deleted == retentionBatch; {
+				if deleted, err = erase(ctx, company.ID, before); err != nil {
+					return err
+				}
 			}
+		}
+		if err := s.eraseShipments(ctx, company.ID, before); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// eraseSchedules deletes some of a company's old scheduled messages and returns how many.
+func (s *Store) eraseSchedules(ctx context.Context, company int64, before time.Time) (deleted int, err error) {
+	err = s.InTx(ctx, "erasing old scheduled messages", func(tx *Tx) error {
+		schedules, err := tx.DeleteOldSchedules(ctx, company, before, retentionBatch)
+		if err != nil {
+			return err
+		}
+		deleted = len(schedules)
+		var files []string
+		for _, schedule := range schedules {
+			if schedule.MediaID != "" {
+				files = append(files, schedule.MediaID)
+			}
+		}
+		return tx.EraseMedia(ctx, company, files)
+	})
+	return deleted, err
+}
+
+// eraseShipments erases the numbers and texts of a company's old shipments.
+func (s *Store) eraseShipments(ctx context.Context, company int64, before time.Time) error {
+	next := dbgen.EraseOldShipmentsParams{CompanyID: company, Before: before, MaxRows: retentionBatch}
+	for {
+		erased, err := s.EraseOldShipments(ctx, next)
+		if err != nil {
+			return fmt.Errorf("erasing old shipments: %w", err)
+		}
+		for _, shipment := range erased {
+			if shipment.CampaignID > next.AfterCampaign || shipment.CampaignID == next.AfterCampaign && shipment.ContactID > next.AfterContact {
+				next.AfterCampaign, next.AfterContact = shipment.CampaignID, shipment.ContactID
+			}
+		}
+		if len(erased) < retentionBatch {
+			return nil
+		}
+	}
 }
 
 // eraseMessages deletes some of a company's old messages and returns how many.

@@ -93,9 +93,11 @@ func (t *Tx) anonymizePerson(ctx context.Context, scope Scope, event hub.Event, 
 			traces.Emails = append(traces.Emails, contact.Email)
 		}
 		traces.Names = append(traces.Names, contact.Name)
-		if number := chat.FormatE164(contact.Number); patient.PhoneShared {
+		switch number := chat.FormatE164(contact.Number); {
+		case number == "": // it matched by its address
+		case patient.PhoneShared:
 			traces.Shared = append(traces.Shared, number)
-		} else {
+		default:
 			traces.Phones = append(traces.Phones, number)
 		}
 		if _, err := t.AnonymizeContact(ctx, scope, contact); err != nil {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
-// handle gives the product an event of a connected clinic and returns what came of it.
+// handle passes the product an event of a connected clinic and returns what came of it.
 func handle(company *messagingtest.Company, data any, environment hub.Environment) (outcome error) {
 	company.T.Helper()
 	raw, err := json.Marshal(data)
@@ -44,7 +44,7 @@ func names(company *messagingtest.Company) []string {
 
 func TestDeletedPatientIsAnonymized(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	text := func(s string) *string { return &s }
 	for name, tc := range map[string]struct {
 		patient events.PatientDeleted
@@ -81,7 +81,7 @@ func TestDeletedPatientIsAnonymized(t *testing.T) {
 // After a deletion nothing of the person is left in any table, however it came there.
 func TestDeletedPatientLeavesNothing(t *testing.T) {
 	t.Parallel()
-	company := messagingtest.NewCompany(t)
+	company := messagingtest.NewCompanyAlone(t)
 	line, phone := company.Connect(), company.AddPhone("Zoraide Quintela")
 	company.SendFromPhone(phone, line, "I am Zoraide Quintela")
 	ticket := messagingtest.TicketPath(company.Tickets("")[0])

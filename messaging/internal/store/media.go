@@ -39,6 +39,14 @@ func WithMedia(m Message, f MediaFile) Message {
 	return m
 }
 
+// SeesMedia reports whether a viewer may read a file; nil may read every file of the company.
+func (s *Store) SeesMedia(ctx context.Context, viewer *Viewer, f MediaFile) (bool, error) {
+	if viewer == nil {
+		return true, nil
+	}
+	return s.UserSeesMedia(ctx, dbgen.UserSeesMediaParams{CompanyID: f.CompanyID, ID: f.ID, UserID: viewer.UserID, AllTickets: viewer.AllTickets, Queues: viewer.Queues})
+}
+
 // SetReceivedMedia adds the file of a received message to it.
 func (t *Tx) SetReceivedMedia(ctx context.Context, m Message, f MediaFile) (isMissing bool, err error) {
 	changed, err := t.SetMessageMedia(ctx, dbgen.SetMessageMediaParams{

@@ -105,7 +105,7 @@ func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string
 	if err := t.LockRemoteID(ctx, sent.RemoteID, *m.ConnectionID); err != nil {
 		return m, err
 	}
-	deleted, err := t.DeleteOutboxEntry(ctx, scope.Company, m.ID)
+	deleted, err := t.TakeOutboxEntry(ctx, dbgen.TakeOutboxEntryParams{CompanyID: scope.Company, ConnectionID: *m.ConnectionID, RemoteID: sent.RemoteID, MessageID: m.ID})
 	if err != nil || deleted == 0 {
 		return m, err
 	}
@@ -132,14 +132,14 @@ func (t *Tx) storeSent(ctx context.Context, scope Scope, m Message, number strin
 
 // applyEarlyReceipt stores the ack of a receipt that arrived before the message's remote id.
 func (t *Tx) applyEarlyReceipt(ctx context.Context, m Message) (Message, error) {
-	early, err := t.TakeEarlyReceipt(ctx, m.CompanyID, *m.ConnectionID, *m.RemoteID)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && !early.Ack.Follows(m.Ack) {
+	receipt, err := t.TakeEarlyReceipt(ctx, m.CompanyID, *m.ConnectionID, *m.RemoteID)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !receipt.Ack.Follows(m.Ack) {
 		return m, nil
 	}
 	if err != nil {
-		return m, fmt.Errorf("looking for an early receipt: %w", err)
+		return m, fmt.Errorf("looking for an receipt receipt: %w", err)
 	}
-	m.Ack, m.ErrorCode = early.Ack, early.ErrorCode
+	m.Ack, m.ErrorCode = receipt.Ack, receipt.ErrorCode
 	return m, t.saveAck(ctx, m, m.Ack, m.ErrorCode)
 }
 
@@ -194,17 +194,14 @@ func (t *Tx) keepReceipt(ctx context.Context, receipt dbgen.InsertEarlyReceiptPa
 	return nil
 }
 
-// MarkFailed stores that the network will never accept a message, and takes it out of the
+// MarkFailed stores that a message is not sent, also for its schedule or campaign, and takes it out of the
 // outbox. It does nothing if the message is not in the outbox any more.
 func (t *Tx) MarkFailed(ctx context.Context, m Message, errorCode string) error {
-	deleted, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID)
+	err := t.FailOutboxEntry(ctx, dbgen.FailOutboxEntryParams{CompanyID: m.CompanyID, MessageID: m.ID, Code: errorCode, At: t.Now()})
 	if err != nil {
 		return fmt.Errorf("removing a message from the outbox: %w", err)
 	}
-	if deleted == 0 {
-		return nil
-	}
-	return t.saveAck(ctx, m, chat.AckFailed, &errorCode)
+	return nil
 }
 
 // saveAck stores how far a message has come, also for the schedule or campaign that sent it.

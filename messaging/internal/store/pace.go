@@ -68,10 +68,21 @@ func (s *Store) PacedTurn(ctx context.Context, c Connection) (wait time.Duration
 	return time.Duration(pace.Milliseconds * float64(time.Millisecond)), pace.IsBusy, err
 }
 
-// PacedUntil returns when a connection with an interval may take the next message of a
-// campaign: not while others wait for their turn.
-func (t *Tx) PacedUntil(ctx context.Context, c Connection) (time.Time, error) {
+// backlogPause is until a connection is looked at again that has a backlog.
+const backlogPause = time.Second
+
+// PacedUntil returns when a connection may take the next messages of a campaign: with an
+// interval not while others wait for their turn, else not while it has a backlog of so many,
+// because its network is slow.
+func (t *Tx) PacedUntil(ctx context.Context, c Connection, backlog int) (time.Time, error) {
 	if c.SendIntervalMS == 0 {
+		isBehind, err := t.HasBacklog(ctx, dbgen.HasBacklogParams{Least: backlog, CompanyID: c.CompanyID, ConnectionID: c.ID, At: t.Now()})
+		if err != nil {
+			return t.Now(), fmt.Errorf("looking for messages that wait: %w", err)
+		}
+		if isBehind {
+			return t.Now().Add(backlogPause), nil
+		}
 		return t.Now(), nil
 	}
 	pace, err := t.PaceOfConnection(ctx, dbgen.PaceOfConnectionParams{Clock: paceClock(t.Host), At: t.Now(), CompanyID: c.CompanyID, ConnectionID: c.ID})

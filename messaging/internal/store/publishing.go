@@ -8,6 +8,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 	"integrationhub/hub/module/tx"
 	"integrationhub/messaging/internal/chat"
 )
@@ -92,25 +93,54 @@ func (t *Tx) publishTicketToWebhooks(ctx context.Context, scope Scope, ticket in
 
 // publishCreatedTickets publishes new tickets, in the order of their drafts.
 func (t *Tx) publishCreatedTickets(ctx context.Context, scope Scope, drafts []TicketDraft, tickets []Ticket) error {
-	created, ids := make([]events.TicketCreated, len(tickets)), make([]int64, len(tickets))
-	for i, ticket := range tickets {
-		contact := drafts[i].Contact
-		ids[i], created[i] = ticket.ID, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID)}
-	}
 	subscribers, err := t.subscribedProducts(ctx, scope, events.TypeTicketCreated)
 	if err != nil {
 		return err
 	}
-	if len(subscribers) == 0 {
-		err = publishToProducts(ctx, t, scope, created...)
-	}
-	for i := 0; err == nil && len(subscribers) > 0 && i < len(created); i++ {
-		err = t.publishToLinkedAmong(ctx, scope, subscribers, drafts[i].Contact.ID, true, created[i])
-	}
+	queueNames, err := t.queueNames(ctx, scope, tickets)
 	if err != nil {
 		return err
 	}
+	var created []events.TicketCreated
+	ids := make([]int64, len(tickets))
+	for i, ticket := range tickets {
+		contact := drafts[i].Contact
+		if ids[i] = ticket.ID; contact.Number == "" { // connected products know people by numbers
+			continue
+		}
+		data := events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID), Queue: queueNames[rest.ValueOrZero(ticket.QueueID)]}
+		if len(subscribers) == 0 {
+			created = append(created, data)
+		} else if err := t.publishToLinkedAmong(ctx, scope, subscribers, contact.ID, true, data); err != nil {
+			return err
+		}
+	}
+	if err := publishToProducts(ctx, t, scope, created...); err != nil {
+		return err
+	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeTicketCreated}, func() ([]webhookData, error) { return t.ticketData(ctx, scope, ids, "") })
+}
+
+// queueNames returns the names of the queues of tickets, by their ids.
+func (t *Tx) queueNames(ctx context.Context, scope Scope, tickets []Ticket) (map[int64]string, error) {
+	var ids []int64
+	for _, ticket := range tickets {
+		if ticket.QueueID != nil {
+			ids = append(ids, *ticket.QueueID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	queues, err := t.QueuesByID(ctx, scope.Company, ids)
+	if err != nil {
+		return nil, fmt.Errorf("loading the queues of tickets: %w", err)
+	}
+	names := make(map[int64]string, len(queues))
+	for _, queue := range queues {
+		names[queue.ID] = queue.Name
+	}
+	return names, nil
 }
 
 // ticketData returns the data of tickets for plain webhooks, by their ids.
@@ -126,11 +156,7 @@ func (t *Tx) ticketData(ctx context.Context, scope Scope, ids []int64, earlier c
 
 // publishContacts publishes new contacts to connected products and plain webhooks.
 func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contact) error {
-	created := make([]events.ContactCreated, len(contacts))
-	for i, c := range contacts {
-		created[i] = events.ContactCreated{Phone: chat.FormatE164(c.Number), Name: c.Name, Email: c.Email}
-	}
-	if err := publishToProducts(ctx, t, scope, created...); err != nil {
+	if err := t.publishContactsToProducts(ctx, scope, contacts); err != nil {
 		return err
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeContactCreated}, func() ([]webhookData, error) {
@@ -146,10 +172,24 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 	})
 }
 
+// publishContactsToProducts publishes new contacts to connected products, which know people by
+// their numbers: contacts without one are left out.
+func (t *Tx) publishContactsToProducts(ctx context.Context, scope Scope, contacts []Contact) error {
+	var created []events.ContactCreated
+	for _, c := range contacts {
+		if c.Number != "" {
+			created = append(created, events.ContactCreated{Phone: chat.FormatE164(c.Number), Name: c.Name, Email: c.Email})
+		}
+	}
+	return publishToProducts(ctx, t, scope, created...)
+}
+
 // PublishReceived publishes a message from a contact.
 func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
-	if err := publishToLinked(ctx, t, scope, contact.ID, false, receivedEvent(contact, ticket, m)); err != nil {
-		return err
+	if contact.Number != "" {
+		if err := publishToLinked(ctx, t, scope, contact.ID, false, receivedEvent(contact, ticket, m)); err != nil {
+			return err
+		}
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]webhookData, error) {
 		data, err := t.webhooks.Message(m, &ticket, contact)
@@ -162,14 +202,21 @@ func receivedEvent(contact Contact, ticket Ticket, m Message) events.MessageRece
 	return events.MessageReceived{Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: chat.FormatID(ticket.ID)}
 }
 
+// PublishWrittenOnPhone publishes a message that was written on the phone of a connection.
+func (t *Tx) PublishWrittenOnPhone(ctx context.Context, scope Scope, contact Contact, m Message) error {
+	return t.publishSent(ctx, scope, m, contact.Number)
+}
+
 // publishSent publishes a message that the network has accepted.
 func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number string) error {
 	isBulk := m.Origin == chat.OriginCampaign || m.Origin == chat.OriginSchedule || m.Origin == chat.OriginAPI
 	if isBulk {
 		t = t.withPriority(hub.PriorityBulk)
 	}
-	if err := publishToLinked(ctx, t, scope, m.ContactID, isBulk, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
-		return err
+	if number != "" {
+		if err := publishToLinked(ctx, t, scope, m.ContactID, isBulk, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
+			return err
+		}
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{events.TypeMessageCreated, TopicSent}, func() ([]webhookData, error) {
 		var ticket *Ticket

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,12 +39,15 @@ func (v *Viewer) Sees(t Ticket) bool {
 	case t.QueueID == nil:
 		return true
 	}
-	for _, queue := range v.Queues {
-		if queue == *t.QueueID {
-			return true
-		}
+	return slices.Contains(v.Queues, *t.QueueID)
+}
+
+// Equal reports whether two viewers see the same tickets.
+func (v *Viewer) Equal(other *Viewer) bool {
+	if v == nil || other == nil {
+		return v == other
 	}
-	return false
+	return v.UserID == other.UserID && v.AllTickets == other.AllTickets && slices.Equal(v.Queues, other.Queues)
 }
 
 // TicketFilter selects tickets. Zero members select everything.

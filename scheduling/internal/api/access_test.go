@@ -36,7 +36,7 @@ func ResourceIDs(org *schedulingtest.Bookable) map[string]string {
 	return ids
 }
 
-// attempt is a request that reaches for somebody else's thing.
+// attempt is a request for another organization's resource.
 type attempt struct{ method, path, body, what string }
 
 // foreignAttempts returns all requests of an operation, on behalf of an organization with its

@@ -54,20 +54,20 @@ type Appointment struct {
 // Named is the ID and name of a resource.
 type Named struct {
 	ID   uuid.UUID `json:"id" doc:"Names the professional in paths"`
-	Name string    `json:"name" doc:"How people call it"`
+	Name string    `json:"name" doc:"Display name"`
 }
 
 // NamedClient is the short form of a client.
 type NamedClient struct {
 	ID    uuid.UUID `json:"id" doc:"Names the client in paths"`
-	Name  string    `json:"name" doc:"How people call it"`
+	Name  string    `json:"name" doc:"Display name"`
 	Phone *string   `json:"phone" doc:"In international form, +5511987654321; null: none"`
 }
 
 // NamedService is the short form of a service.
 type NamedService struct {
 	ID    uuid.UUID `json:"id" doc:"Names the service in paths"`
-	Name  string    `json:"name" doc:"How people call it"`
+	Name  string    `json:"name" doc:"Display name"`
 	Color string    `json:"color" doc:"How calendars paint it, #RRGGBB"`
 }
 
@@ -321,7 +321,7 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 	request := store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: body.ServiceID, Professional: &body.ProfessionalID}, Start: start, Notes: body.Notes.Value,
 		Source: booking.Dashboard, By: actor, Overbook: body.Overbook,
-		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
+		AdmitClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 			return tx.LoadClient(ctx, org.ID, body.ClientID)
 		},
 	}

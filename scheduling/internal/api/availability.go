@@ -28,7 +28,7 @@ type Availability struct {
 
 // Slot is a time that can be booked.
 type Slot struct {
-	Start          string         `json:"start" doc:"Clock time of the begin, HH:MM" example:"09:00"`
+	Start          string         `json:"start" doc:"Clock time of the start, HH:MM" example:"09:00"`
 	End            string         `json:"end" doc:"Clock time of the end, HH:MM" example:"09:30"`
 	StartAt        time.Time      `json:"start_at" doc:"When it begins, in the organization's time zone"`
 	EndAt          time.Time      `json:"end_at" doc:"When it ends, in the organization's time zone"`
@@ -140,7 +140,7 @@ func (a *API) dayAvailability(ctx context.Context, view publicbooking.View, in *
 	return out, nil
 }
 
-func toSlots(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
+func toSlots(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anyProfessional bool) []Slot {
 	group := len(calendars) > 0 && calendars[0].Offer.Capacity > 1
 	offers := make(map[uuid.UUID]booking.Offer, len(calendars))
 	for _, calendar := range calendars {
@@ -152,7 +152,7 @@ func toSlots(slots []booking.Slot, zone *time.Location, calendars []booking.Cale
 		if group {
 			slot.Remaining = &free.Remaining
 		}
-		if anybody {
+		if anyProfessional {
 			offer := offers[free.Professional]
 			minutes := int(offer.Duration.Minutes())
 			slot.ProfessionalID, slot.Duration, slot.Price = &free.Professional, &minutes, &offer.Price

@@ -40,7 +40,7 @@ func busyMonth(org *schedulingtest.Bookable) {
 // no more than four.
 func TestAMonthTakesFourQueries(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	busyMonth(org)
 	path := "/availability/month?service_id=" + org.ServiceID + "&month=2026-03"
 	guest := org.As("")
@@ -71,7 +71,7 @@ func BenchmarkDay(b *testing.B) {
 }
 
 func BenchmarkDashboard(b *testing.B) {
-	org := schedulingtest.NewBookable(b)
+	org := schedulingtest.NewBookableAlone(b)
 	busyMonth(org)
 	org.AdvanceClock(5 * 24 * time.Hour)
 	percentile(b, org.Organization, "/reports/dashboard")

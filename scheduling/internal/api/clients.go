@@ -18,9 +18,9 @@ import (
 // Client is a person who books appointments.
 type Client struct {
 	ID                uuid.UUID     `json:"id" doc:"Names the client in paths and events"`
-	Name              string        `json:"name" doc:"How people call it"`
+	Name              string        `json:"name" doc:"Display name"`
 	Phone             *string       `json:"phone" doc:"In international form, +5511987654321; null: none"`
-	Email             *string       `json:"email" doc:"Where mail goes; null: none"`
+	Email             *string       `json:"email" doc:"E-mail address; null: none"`
 	CPF               *string       `json:"cpf" doc:"Brazilian tax id, in full; null: none" example:"529.982.247-25"`
 	BirthDate         *string       `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown" example:"1990-05-17"`
 	Notes             string        `json:"notes" doc:"Remarks of the staff or the client"`

@@ -26,7 +26,7 @@ func found(org *schedulingtest.Organization, term string) (names []string) {
 // either end.
 func TestSearchingClients(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewOrganization(t)
+	org := schedulingtest.NewOrganizationAlone(t)
 	org.OK(201, "POST", "/clients", object{"name": "Ana", "phone": "(11) 98765-4321", "cpf": "529.982.247-25", "email": "Ana.Souza@example.com"})
 	org.OK(201, "POST", "/clients", object{"name": "Bia", "phone": "+351 912 345 678", "cpf": "123.456.789-09"})
 	id := org.OK(201, "POST", "/clients", object{"name": "Caio", "phone": "1187654321"})["id"].(string)
@@ -63,7 +63,7 @@ func TestSearchingClients(t *testing.T) {
 // Whatever is searched for, no search reads every client.
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewOrganization(t)
+	org := schedulingtest.NewOrganizationAlone(t)
 	org.Exec(`insert into scheduling.clients (org_id, id, name, phone, phone_e164, email, cpf_sealed, cpf_hash, cpf_parts)
 		select $1, gen_random_uuid(), 'Client ' || md5(n::text), '119' || lpad(n::text, 8, '0'), '+55119' || lpad(n::text, 8, '0'), md5(n::text) || '@example.com',
 			'x', decode(md5(n::text), 'hex'), array[n * 7::bigint, n * 11::bigint] from generate_series(1, 20000) n`, org.ID)

@@ -21,9 +21,9 @@ import (
 // FoundClient is a client in responses to connected products.
 type FoundClient struct {
 	ID                uuid.UUID     `json:"id" doc:"Names the client in this product"`
-	Name              string        `json:"name" doc:"How people call it"`
+	Name              string        `json:"name" doc:"Display name"`
 	Phone             *string       `json:"phone" doc:"In international form, +5511987654321; null: none"`
-	Email             *string       `json:"email" doc:"Where mail goes; null: none"`
+	Email             *string       `json:"email" doc:"E-mail address; null: none"`
 	CPF               *string       `json:"cpf" doc:"All but the check digits are hidden"`
 	BirthDate         *string       `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown"`
 	LastAppointment   *time.Time    `json:"last_appointment" doc:"When the latest one took place; null: none"`
@@ -125,7 +125,7 @@ type bookByPhoneInput struct {
 		ServiceID      optional[uuid.UUID] `json:"service_id,omitempty" doc:"What is booked; or its name in service"`
 		Service        optional[string]    `json:"service,omitempty" maxLength:"120" doc:"Instead of service_id: its exact name"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        optional[string]    `json:"start_at,omitempty" maxLength:"35" doc:"Begin: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		StartAt        optional[string]    `json:"start_at,omitempty" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
 		Datetime       optional[string]    `json:"datetime,omitempty" maxLength:"35" doc:"The same as start_at"`
 		Notes          optional[string]    `json:"notes,omitempty" maxLength:"2000" doc:"Remarks for the staff"`
 		SourceID       optional[string]    `json:"source_id,omitempty" maxLength:"200" doc:"The caller's own id: the same one books once"`
@@ -204,7 +204,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	if contact.Name == "" {
 		contact.Name = body.Phone
 	}
-	request.ResolveAndCheckClient = func(ctx context.Context, tx *store.Tx) (store.Client, error) {
+	request.AdmitClient = func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
 			return client, err

@@ -42,7 +42,7 @@ func TestKeysOfConnectionsAreMasked(t *testing.T) {
 
 func TestIntegrations(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "client.search", "appointment.read", "appointment.book", "availability.read"))
 	const base = "/integrations"
 	phone := url.QueryEscape("+551187654321") // without the ninth digit

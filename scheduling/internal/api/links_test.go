@@ -8,8 +8,8 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// The link that connected products show to an appointment opens, and tells nothing to
-// whoever has it.
+// The link that connected products show to an appointment opens, and reveals nothing by
+// itself.
 func TestLinksToAppointmentsOpen(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)

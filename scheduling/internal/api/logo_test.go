@@ -14,7 +14,7 @@ import (
 
 func TestLogo(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewOrganization(t)
+	org := schedulingtest.NewOrganizationAlone(t)
 	upload := func(field string, content []byte) answer { return org.Upload("/organization/logo", field, content) }
 	var picture bytes.Buffer
 	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))))

@@ -203,17 +203,17 @@ func (a *API) configureLoyalty(ctx context.Context, in *configureLoyaltyInput) (
 // requireServices returns a 404 error if the program names a service of another
 // organization.
 func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []store.LoyaltyReward) error {
-	wanted := make(map[uuid.UUID]bool)
+	services := make(map[uuid.UUID]bool)
 	for _, id := range ids {
-		wanted[id] = true
+		services[id] = true
 	}
 	for _, reward := range rewards {
 		if reward.ServiceID != nil {
-			wanted[*reward.ServiceID] = true
+			services[*reward.ServiceID] = true
 		}
 	}
-	list := make([]uuid.UUID, 0, len(wanted))
-	for id := range wanted {
+	list := make([]uuid.UUID, 0, len(services))
+	for id := range services {
 		list = append(list, id)
 	}
 	found, err := tx.CountServices(ctx, org, list)

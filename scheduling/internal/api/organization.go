@@ -27,7 +27,7 @@ type Organization struct {
 	Slug      string    `json:"slug" doc:"Its part of public addresses"`
 	LogoURL   *string   `json:"logo_url" doc:"Picture of it; null: none"`
 	Phone     *string   `json:"phone" doc:"In international form, +5511987654321; null: none"`
-	Email     *string   `json:"email" doc:"Where mail goes; null: none"`
+	Email     *string   `json:"email" doc:"E-mail address; null: none"`
 	Address   *string   `json:"address" doc:"Where clients go; null: none"`
 	Timezone  string    `json:"timezone" doc:"IANA zone that days and times are counted in" example:"America/Sao_Paulo"`
 	Currency  string    `json:"currency" doc:"ISO 4217 code of all amounts" example:"BRL"`

@@ -50,7 +50,7 @@ func TestOrganizationAndSettings(t *testing.T) {
 
 func TestOldSlugRedirectsForAPeriod(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewOrganization(t)
+	org := schedulingtest.NewOrganizationAlone(t)
 	org.OK(200, "PUT", "/organization", object{"slug": "moved-" + org.Slug})
 	draft := object{"org_name": "O", "org_slug": org.Slug, "name": "O", "email": "thief-" + org.Email, "password": schedulingtest.Password}
 	org.As("").Refused(400, "slug_taken", "POST", "/auth/register", draft)

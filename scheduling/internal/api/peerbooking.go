@@ -90,12 +90,12 @@ func (a *API) searchFreeTimes(ctx context.Context, in *freeTimesInput) (*freeTim
 	}
 	after := a.host.Now()
 	if in.After != "" {
-		wanted, err := parseInstant("query.after", in.After)
+		requested, err := parseInstant("query.after", in.After)
 		if err != nil {
 			return nil, err
 		}
-		if wanted.After(after) {
-			after = wanted
+		if requested.After(after) {
+			after = requested
 		}
 	}
 	choice := publicbooking.Choice{Service: in.ServiceID, Professional: professional}

@@ -56,7 +56,7 @@ func TestFreeTimesForConnectedProducts(t *testing.T) {
 // the client's notice.
 func TestConfirmAndCancelForClients(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
 	const confirm, cancel = "/integrations/action/confirm", "/integrations/action/cancel"
 	first, second := org.Book(0), org.Book(time.Hour)

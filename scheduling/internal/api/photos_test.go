@@ -16,7 +16,7 @@ import (
 // clients get its address; it is deleted with what it shows.
 func TestPhotos(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	other := schedulingtest.RegisterOrganization(t, org.Hub)
 	photo := org.PNG(900, 600, color.RGBA{R: 200, A: 255})
 	for _, kind := range []struct{ list, id, upload, member, public string }{

@@ -21,7 +21,7 @@ type Professional struct {
 	OrgID                uuid.UUID   `json:"org_id" doc:"Organization that owns it"`
 	UserID               *uuid.UUID  `json:"user_id" doc:"Login of the professional; null: none"`
 	Name                 string      `json:"name" doc:"How clients see the professional"`
-	Email                *string     `json:"email" doc:"Where mail goes; null: none"`
+	Email                *string     `json:"email" doc:"E-mail address; null: none"`
 	Phone                *string     `json:"phone" doc:"In international form, +5511987654321; null: none"`
 	Bio                  *string     `json:"bio" doc:"What clients read of the professional; null: nothing"`
 	Specialty            *string     `json:"specialty" doc:"What the professional does best; null: nothing special"`
@@ -256,7 +256,7 @@ func (a *API) rotateCalendarFeed(ctx context.Context, in *ByID) (*professionalOu
 // OfferedService is a service with a professional's own duration and price.
 type OfferedService struct {
 	ServiceID         uuid.UUID      `json:"service_id" doc:"Names the service"`
-	Name              string         `json:"name" doc:"How people call it"`
+	Name              string         `json:"name" doc:"Display name"`
 	DurationMinutes   int            `json:"duration_minutes" doc:"Of the service itself"`
 	Price             booking.Cents  `json:"price" doc:"Of the service itself"`
 	CustomDuration    *int           `json:"custom_duration" doc:"Minutes of this professional; null: the service's"`

@@ -37,7 +37,7 @@ type PublicOrganization struct {
 // PublicService is a service in public booking.
 type PublicService struct {
 	ID              uuid.UUID      `json:"id" doc:"Send it as service_id"`
-	Name            string         `json:"name" doc:"How people call it"`
+	Name            string         `json:"name" doc:"Display name"`
 	Description     string         `json:"description" doc:"Text that people see"`
 	DurationMinutes int            `json:"duration_minutes" doc:"Length in minutes"`
 	Price           booking.Cents  `json:"price" doc:"Amount to pay, in the organization's currency"`
@@ -51,7 +51,7 @@ type PublicService struct {
 // PublicProfessional is a professional in public booking, with the terms of a service.
 type PublicProfessional struct {
 	ID              uuid.UUID     `json:"id" doc:"Send it as professional_id"`
-	Name            string        `json:"name" doc:"How people call it"`
+	Name            string        `json:"name" doc:"Display name"`
 	Bio             *string       `json:"bio" doc:"What clients read of the professional; null: nothing"`
 	AvatarURL       *string       `json:"avatar_url" doc:"Picture of the professional; null: none"`
 	Specialty       *string       `json:"specialty" doc:"What the professional does best; null: nothing special"`
@@ -124,11 +124,11 @@ type publicBookInput struct {
 	Body           struct {
 		ServiceID      uuid.UUID           `json:"service_id" doc:"Service that is booked"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        string              `json:"start_at" maxLength:"35" doc:"Begin: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		StartAt        string              `json:"start_at" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
 		ClientName     string              `json:"client_name" minLength:"1" maxLength:"120" doc:"Who comes"`
 		ClientPhone    nullable[string]    `json:"client_phone,omitempty" maxLength:"40" doc:"null or absent: none"`
 		ClientEmail    nullable[string]    `json:"client_email,omitempty" maxLength:"254" doc:"null or absent: none"`
-		Notes          nullable[string]    `json:"notes,omitempty" maxLength:"2000" doc:"null or absent: none"`
+		Notes          nullable[string]    `json:"notes,omitempty" maxLength:"500" doc:"null or absent: none"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"The client's hold of the time"`
 		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"Agrees to be written to about offers"`
 		Locale         optional[string]    `json:"locale,omitempty" enum:"pt-BR,en,es" doc:"Language of the client's mail; absent: that of Accept-Language, else the organization's"`
@@ -259,7 +259,7 @@ type publicRescheduleInput struct {
 	Slug
 	Body struct {
 		CancelToken string `json:"cancel_token" maxLength:"200" doc:"Secret of the booking"`
-		StartAt     string `json:"start_at" maxLength:"35" doc:"New begin: ISO 8601 date-time with UTC offset"`
+		StartAt     string `json:"start_at" maxLength:"35" doc:"New start: ISO 8601 date-time with UTC offset"`
 	} `nameHint:"PublicReschedule"`
 }
 
@@ -284,7 +284,7 @@ type holdSlotInput struct {
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id" doc:"Service that is booked"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        string              `json:"start_at" maxLength:"35" doc:"Begin: ISO 8601 date-time with UTC offset"`
+		StartAt        string              `json:"start_at" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"hold to replace"`
 	} `nameHint:"PublicHold"`
 }

@@ -307,7 +307,7 @@ type Inactive struct {
 	ClientID          uuid.UUID     `json:"client_id" doc:"Names the client"`
 	Name              string        `json:"name" doc:"How the client is called"`
 	Phone             *string       `json:"phone" doc:"In international form, +5511987654321; null: none"`
-	Email             *string       `json:"email" doc:"Where mail goes; null: none"`
+	Email             *string       `json:"email" doc:"E-mail address; null: none"`
 	LastAppointmentAt *time.Time    `json:"last_appointment_at" doc:"Latest visit; null: none"`
 	DaysInactive      int           `json:"days_inactive" doc:"How many days ago that was"`
 	TotalAppointments int           `json:"total_appointments" doc:"How many were completed"`
@@ -370,7 +370,7 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 // PopularService counts the appointments of a service.
 type PopularService struct {
 	ServiceID    uuid.UUID     `json:"service_id" doc:"Names the service"`
-	Name         string        `json:"name" doc:"How people call it"`
+	Name         string        `json:"name" doc:"Display name"`
 	Appointments int           `json:"appointments" doc:"How often it was booked"`
 	Revenue      booking.Cents `json:"revenue" doc:"What came in for it, less refunds"`
 	Share        float64       `json:"share" doc:"Of all appointments"`

@@ -22,7 +22,7 @@ func TestDashboardOfNewOrganizationIsZero(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.AdvanceClock(72*time.Hour - time.Minute) // Monday, a minute before nine
 	done, missed := org.Book(0), org.Book(30*time.Minute)
 	org.Book(time.Hour)
@@ -87,7 +87,7 @@ func TestReports(t *testing.T) {
 
 func TestInactiveClients(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.AdvanceClock(72*time.Hour - time.Minute)
 	org.Transition(200, "complete", org.Book(0), nil)
 	org.OK(201, "POST", "/clients", object{"name": "=HYPERLINK(1)", "phone": "+5511900000000"})
@@ -132,7 +132,7 @@ func TestClientOfClosedAppointmentCannotChange(t *testing.T) {
 // What was done of a service that is gone stays in the figures, under its name.
 func TestRemovedServicesStayInReports(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.AdvanceClock(72*time.Hour - time.Minute)
 	done := org.Book(0)
 	org.Transition(200, "complete", done, nil)

@@ -64,13 +64,13 @@ func (a *API) loadRevenue(ctx context.Context, scope reportScope, since, until t
 	return a.store.DailyRevenues(ctx, scope.ReportScope)
 }
 
-// tally sums revenue by key and keeps the keys in order of appearance.
-type tally[K comparable] struct {
+// revenueByKey sums revenue by key and keeps the keys in order of appearance.
+type revenueByKey[K comparable] struct {
 	keys []K
 	sums map[K]*Taken
 }
 
-func (t *tally[K]) add(key K, row store.DailyRevenue) {
+func (t *revenueByKey[K]) add(key K, row store.DailyRevenue) {
 	if t.sums == nil {
 		t.sums = make(map[K]*Taken)
 	}
@@ -83,7 +83,7 @@ func (t *tally[K]) add(key K, row store.DailyRevenue) {
 }
 
 // sortedKeys returns the keys by descending amount.
-func (t *tally[K]) sortedKeys() []K {
+func (t *revenueByKey[K]) sortedKeys() []K {
 	slices.SortStableFunc(t.keys, func(x, y K) int { return cmp.Compare(t.sums[y].Amount, t.sums[x].Amount) })
 	return t.keys
 }
@@ -112,8 +112,8 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 	for _, row := range previous {
 		report.PreviousTotal += booking.Cents(row.Amount)
 	}
-	var methods tally[string]
-	var professionals, services tally[reportItem]
+	var methods revenueByKey[string]
+	var professionals, services revenueByKey[reportItem]
 	for _, row := range rows {
 		report.Total += booking.Cents(row.Amount)
 		report.PaymentsCount += row.Payments

@@ -12,8 +12,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// refunded pays what an appointment costs by Pix, and gives some of it back at the
-// provider.
+// refunded pays what an appointment costs by Pix, and refunds some of it at the provider.
 func refunded(org *schedulingtest.Bookable, appointment string, amount, back float64) {
 	org.T.Helper()
 	created := org.OK(201, "POST", "/payments/pix", object{"appointment_id": appointment, "amount": amount, "kind": "other"})
@@ -103,7 +102,7 @@ func TestReportsInAZoneFarFromUTC(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			org := schedulingtest.NewBookable(t)
+			org := schedulingtest.NewBookableAlone(t)
 			org.OK(200, "PUT", "/organization", object{"timezone": test.zone})
 			at, err := time.Parse(time.RFC3339, test.now)
 			require.NoError(t, err)
@@ -169,7 +168,7 @@ func TestReportsInAZoneFarFromUTC(t *testing.T) {
 // What a spreadsheet gets, cell by cell: nothing of it is a formula.
 func TestReportsAsCSV(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.AdvanceClock(72*time.Hour - time.Minute) // Monday, a minute before nine
 	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"name": `=1+1,"x"`})
 	org.OK(200, "PUT", "/professionals/"+org.ProfessionalID, object{"name": "-Ana"})

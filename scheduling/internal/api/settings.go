@@ -143,11 +143,11 @@ func addPageDefaults(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &page) != nil {
 		return raw
 	}
-	shown, err := json.Marshal(page)
+	encoded, err := json.Marshal(page)
 	if err != nil {
 		return raw
 	}
-	return shown
+	return encoded
 }
 
 // applyTo applies the fields to the settings and validates the result.

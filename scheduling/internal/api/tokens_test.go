@@ -17,7 +17,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// Only access tokens that this service signed itself, for somebody who may still log
+// Only access tokens that this service signed itself, for a user who may still log
 // in, are let through.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()

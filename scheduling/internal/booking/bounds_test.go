@@ -40,7 +40,7 @@ func TestSharesOfNothing(t *testing.T) {
 }
 
 // Currencies without decimals lose the hundredths, towards zero; others keep them.
-func TestWhole(t *testing.T) {
+func TestAmountsWithoutDecimals(t *testing.T) {
 	t.Parallel()
 	for amount, want := range map[Cents]Cents{10_50: 10_00, 10_00: 10_00, 99: 0, -10_50: -10_00, 0: 0} {
 		require.Equal(t, want, amount.Whole("JPY"))

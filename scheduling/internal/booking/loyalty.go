@@ -156,8 +156,8 @@ func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Locatio
 		}
 	}
 	for _, lot := range lots {
-		given := DateOf(lot.At, loc)
-		day := given + Date(*l.ExpirationDays) + 1
+		granted := DateOf(lot.At, loc)
+		day := granted + Date(*l.ExpirationDays) + 1
 		zone := newZone(loc, day, day)
 		end := zone.time(zone.dayStart(day))
 		switch {

@@ -7,9 +7,10 @@ import (
 
 // Person is what a product knows of a person. "" means unknown.
 type Person struct {
-	Name   string // in the form of searches: lower case, without accents
-	Email  string
-	Shared bool // the product has another person with the same phone number
+	Name        string // in the form of searches: lower case, without accents
+	Email       string
+	SharedEmail bool // the product has another person with the same address
+	Shared      bool // the product has another person with the contact by which clients were found
 }
 
 func sameName(a, b string) bool {
@@ -20,21 +21,22 @@ func sameName(a, b string) bool {
 // sameEmail reports whether two addresses are the same. An empty one equals no other.
 func sameEmail(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
 
-// Agrees reports whether a client has the person's name or e-mail address.
+// Agrees reports whether a client has the person's name or e-mail address. An address that
+// another person has too says nothing.
 func (p Person) Agrees(client Person) bool {
-	return sameName(p.Name, client.Name) || sameEmail(p.Email, client.Email)
+	return sameName(p.Name, client.Name) || !p.SharedEmail && sameEmail(p.Email, client.Email)
 }
 
 // Contradicts reports whether a client has both another name and another address. A
 // single difference may be a second spelling or address of the same person.
 func (p Person) Contradicts(client Person) bool {
-	return !p.Agrees(client) && p.Name != "" && client.Name != "" && p.Email != "" && client.Email != ""
+	return !sameName(p.Name, client.Name) && !sameEmail(p.Email, client.Email) && p.Name != "" && client.Name != "" && p.Email != "" && client.Email != ""
 }
 
-// Match returns the indices of the clients with a phone number that are the person.
-// A single client is the person, unless the product has another person with the
-// number and nothing agrees. Among several, name and e-mail address decide. If they
-// are ambiguous or contradict each other, the result is empty.
+// Match returns the indices of the clients with a phone number or an e-mail address that
+// are the person. A single client is the person, unless the product has another person
+// with that contact and nothing agrees. Among several, name and e-mail address decide. If
+// they are ambiguous or contradict each other, the result is empty.
 func (p Person) Match(clients []Person) []int {
 	if len(clients) == 1 {
 		if p.Shared && !p.Agrees(clients[0]) {
@@ -45,6 +47,7 @@ func (p Person) Match(clients []Person) []int {
 	var byName, byEmail, both []int
 	for i, client := range clients {
 		name, email := sameName(p.Name, client.Name), sameEmail(p.Email, client.Email)
+		email = email && (name || !p.SharedEmail)
 		if name {
 			byName = append(byName, i)
 		}

@@ -18,9 +18,11 @@ func TestContradiction(t *testing.T) {
 	} {
 		require.False(t, ana.Contradicts(client), "%v", client)
 	}
+	ana.SharedEmail = true
+	require.False(t, ana.Contradicts(booking.Person{Name: "rui souza", Email: "ana@example.com"}), "a shared address is the same address")
 }
 
-// Who of several clients under a phone somebody is.
+// A person is matched to one of several clients who share a phone.
 func TestMatchPerson(t *testing.T) {
 	t.Parallel()
 	type people = []booking.Person
@@ -38,6 +40,9 @@ func TestMatchPerson(t *testing.T) {
 		{"a single client of a shared number", booking.Person{Name: "ana souza", Shared: true}, people{rui}, nil},
 		{"a single client of a shared number, by the name", booking.Person{Name: "rui souza", Shared: true}, people{rui}, []int{0}},
 		{"a single client of a shared number, by the address", booking.Person{Email: "RUI@example.com", Shared: true}, people{rui}, []int{0}},
+		{"a single client of a shared number, by a shared address", booking.Person{Email: "rui@example.com", Shared: true, SharedEmail: true}, people{rui}, nil},
+		{"a shared address", booking.Person{Name: "bia souza", Email: "ana@example.com", SharedEmail: true}, people{ana, rui}, nil},
+		{"a shared address, by the name", booking.Person{Name: "ana souza", Email: "ana@example.com", SharedEmail: true}, people{ana, {Name: "bia souza", Email: "ana@example.com"}}, []int{0}},
 		{"no details", booking.Person{}, people{ana, rui}, nil},
 		{"the address", booking.Person{Email: "Ana@Example.com"}, people{rui, ana}, []int{1}},
 		{"the name", booking.Person{Name: "bia souza"}, people{ana, bia}, []int{1}},

@@ -48,7 +48,7 @@ func (r *Request) Validate(required RequiredFields) error {
 	}
 	errs.check(r.Email != "" || !required.Email, "client_email", "is required")
 	errs.check(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")
-	errs.check(len([]rune(r.Notes)) <= 500, "notes", "is too short or too long")
+	errs.check(len([]rune(r.Notes)) <= 500, "notes", "must have at most 500 characters")
 	errs.check(r.Professional != nil || !required.Professional, "professional_id", "is required")
 	return errs.err()
 }

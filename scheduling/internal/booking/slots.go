@@ -235,11 +235,11 @@ const alternativeDays = 14
 // Alternatives proposes up to n slots for a time that is taken: those of the
 // same day nearest to it, then those of the following days, at most 14. They are
 // given in order of time and never at the wanted start itself.
-func Alternatives(loc *time.Location, limits Limits, wanted time.Time, n int, calendars []Calendar) []Slot {
-	date := DateOf(wanted, loc)
-	found := slices.DeleteFunc(FreeSlots(loc, limits, date, calendars), func(slot Slot) bool { return slot.Start.Equal(wanted) })
+func Alternatives(loc *time.Location, limits Limits, requested time.Time, n int, calendars []Calendar) []Slot {
+	date := DateOf(requested, loc)
+	found := slices.DeleteFunc(FreeSlots(loc, limits, date, calendars), func(slot Slot) bool { return slot.Start.Equal(requested) })
 	slices.SortStableFunc(found, func(a, b Slot) int {
-		return cmp.Compare(a.Start.Sub(wanted).Abs(), b.Start.Sub(wanted).Abs())
+		return cmp.Compare(a.Start.Sub(requested).Abs(), b.Start.Sub(requested).Abs())
 	})
 	for next := date + 1; len(found) < n && next <= date+alternativeDays; next++ {
 		found = append(found, FreeSlots(loc, limits, next, calendars)...)

@@ -49,7 +49,7 @@ type Event struct {
 // Person is an e-mail address with a name.
 type Person struct {
 	Name  string
-	Email string // "" = nobody
+	Email string // "" = none
 }
 
 // Bytes returns the file: lines of at most 75 octets, ended by CRLF.
@@ -231,15 +231,15 @@ const maxLineOctets = 75
 
 // writeLine writes one content line, folded between characters.
 func (w *writer) writeLine(name, value string) {
-	rest, room := name+":"+value, maxLineOctets
-	for len(rest) > room {
-		cut := room
+	rest, available := name+":"+value, maxLineOctets
+	for len(rest) > available {
+		cut := available
 		for !utf8.RuneStart(rest[cut]) {
 			cut--
 		}
 		w.out.WriteString(rest[:cut])
 		w.out.WriteString("\r\n ")
-		rest, room = rest[cut:], maxLineOctets-1
+		rest, available = rest[cut:], maxLineOctets-1
 	}
 	w.out.WriteString(rest)
 	w.out.WriteString("\r\n")

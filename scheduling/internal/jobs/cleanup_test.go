@@ -11,7 +11,7 @@ import (
 
 func TestExpiredRowsAreDeleted(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(201, "POST", "/appointments", org.AppointmentBody(0), "Idempotency-Key", "k")
 	org.Guest().OK(200, "POST", "/auth/forgot-password", object{"email": org.Email})
 	org.ResetToken(org.Email)

@@ -3,7 +3,6 @@
 package jobs
 
 import (
-	"context"
 	"time"
 
 	"integrationhub/hub/module"
@@ -16,19 +15,15 @@ import (
 // enqueues them.
 func List(maintenance *Maintenance, payments *payment.Service, notifier *notify.Notifier) []module.Job {
 	return []module.Job{
-		{Name: store.JobPayments, Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: withoutPayload(payments.ProcessDue)},
+		{Name: store.JobPayments, Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: module.WithoutPayload(payments.ProcessDue)},
 		{Name: store.JobNotifications, Run: notifier.SendChangeEmails},
 		{Name: store.JobWaitlist, Run: notifier.OfferFreedTime},
 		{Name: store.JobAmbiguousErasure, Run: notifier.AskWhichClient},
 		{Name: store.JobPatientRefresh, Run: notifier.SyncPatient},
 		{Name: store.JobCampaigns, Timeout: 10 * time.Minute, Run: notifier.SendCampaign},
-		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: withoutPayload(notifier.SendReminders)},
-		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(maintenance.updateLoyaltyPoints)},
-		{Name: "tax-ids", Every: 24 * time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(maintenance.store.IndexCPFs)},
-		{Name: "cleanup", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(maintenance.deleteExpiredRows)},
+		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: module.WithoutPayload(notifier.SendReminders)},
+		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(maintenance.updateLoyaltyPoints)},
+		{Name: "tax-ids", Every: 24 * time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(maintenance.store.IndexCPFs)},
+		{Name: "cleanup", Every: time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(maintenance.deleteExpiredRows)},
 	}
-}
-
-func withoutPayload(run func(context.Context) error) func(context.Context, []byte) error {
-	return func(ctx context.Context, _ []byte) error { return run(ctx) }
 }

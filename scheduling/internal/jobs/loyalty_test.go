@@ -11,7 +11,7 @@ import (
 
 func TestPointsExpireByJob(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "points_expiration_days": 10})
 	pay := func(amount int) {
 		org.OK(201, "POST", "/payments", object{"client_id": org.ClientID, "amount": amount, "method": "cash"})
@@ -37,7 +37,7 @@ func TestPointsExpireByJob(t *testing.T) {
 
 func TestBirthdays(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "birthday_bonus": 50})
 	born := func(name, date string) string {
 		return org.OK(201, "POST", "/clients", object{"name": name, "birth_date": date})["id"].(string)

@@ -40,15 +40,15 @@ func over(org *schedulingtest.Bookable, id any) (found object) {
 			}
 		}
 		return false
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return found
 }
 
-// Who agreed, when, and by whom that was noted. Somebody who only knows a client's phone
+// Who agreed, when, and by whom that was noted. A person who only knows a client's phone
 // agrees to nothing for them.
 func TestMarketingConsent(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	id := consenting(org, "Ana", object{"phone": "+5511987650000"})
 	shown := org.OK(200, "GET", "/clients/"+id, nil)
@@ -84,7 +84,7 @@ func TestMarketingConsent(t *testing.T) {
 // A campaign goes to those who agreed and have not come for long, once a period.
 func TestCampaign(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	ana, bia := consenting(org, "Ana", nil), consenting(org, "Bia", nil)
 	consenting(org, "Caro", object{"email": nil, "phone": "+5511900001111"})
 	consenting(org, "Davi", object{"is_blocked": true})
@@ -168,7 +168,7 @@ func TestCampaign(t *testing.T) {
 // Leaving takes a look and a press of a button, or one POST of the mail program.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	ana, bia := consenting(org, "Ana", nil), consenting(org, "Bia", nil)
 	org.AdvanceClock(61 * 24 * time.Hour)
 	over(org, org.OK(202, "POST", campaigns, object{})["id"])
@@ -248,10 +248,10 @@ func TestCampaignByMessage(t *testing.T) {
 	}
 	created := org.OK(202, "POST", campaigns, object{"message": "Temos um corte novo."})
 	require.EqualValues(t, 4, created["recipients"])
-	require.Eventually(t, func() bool { return len(m.messages()) == 3 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(m.messages()) == 3 }, time.Minute, 20*time.Millisecond)
 	require.Eventually(t, func() bool {
 		return org.Count("hub.jobs where job = 'campaigns' and tries = 1 and leased_to is null") == 1
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	require.Equal(t, 1, org.Count("scheduling.campaign_letters where sent_at is null"))
 	org.Hub.Clock.Advance(time.Minute)
 	require.EqualValues(t, 4, over(org, created["id"])["sent"])

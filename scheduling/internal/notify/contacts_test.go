@@ -22,7 +22,7 @@ func file(org *schedulingtest.Organization, to string) (text string) {
 // typed, and learns nothing of the client on file, who stays as it is.
 func TestEmailsGoToTheTypedContact(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}, "waitlist_enabled": true, "reminder_offsets_minutes": []int{60}})
 	client := org.AddClients(object{"name": "Ana Secreta", "phone": "+5511987650000", "email": "ana@example.com"})[0]
 	before := org.OK(200, "GET", "/clients/"+client, nil)
@@ -88,7 +88,7 @@ func TestEmailsGoToTheTypedContact(t *testing.T) {
 // cancelled out of the calendar.
 func TestInvitationsOfNewOrganizations(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t, "HUB_MAIL_FROM=Hub <no-reply@hub.example.com>")
+	org := schedulingtest.NewBookableAlone(t, "HUB_MAIL_FROM=Hub <no-reply@hub.example.com>")
 	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
 	org.WaitForEmails("gil@example.com", 1)
 	invitation := file(org.Organization, "gil@example.com")

@@ -14,7 +14,7 @@ const monday9 = "segunda-feira, 2 de março de 2026 às 09:00"
 
 func TestEmailsToClientsAndOrganizations(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(200, "PUT", "/organization", object{"email": "studio@example.com", "address": "Rua A, 1"})
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com", "boss@example.com"}})
 	guest := org.Guest()
@@ -100,7 +100,7 @@ func TestEmailsAreInTheOrganizationsLanguage(t *testing.T) {
 // A change that is rolled back sends no e-mail.
 func TestEmailsAndChangesAreAtomic(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.Hub.FailPublishing.Store(true)
 	require.Equal(t, 500, org.Guest().Call("POST", org.PublicPath("/appointments"), org.BookingBody(0)).Status)
 	org.Hub.FailPublishing.Store(false)

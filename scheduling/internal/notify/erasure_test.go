@@ -14,7 +14,7 @@ import (
 // written at all, whichever of the two is first.
 func TestErasureFindsEmailsInTheMaking(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}})
 	begin := func(statement string, args ...any) (commit func()) {
 		tx, err := org.Hub.Host.Pool.Begin(t.Context())
@@ -27,7 +27,7 @@ func TestErasureFindsEmailsInTheMaking(t *testing.T) {
 	waiting := func(query string) {
 		require.Eventually(t, func() bool {
 			return org.Count("pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%"+query+"%'") == 1
-		}, 30*time.Second, 20*time.Millisecond, query)
+		}, time.Minute, 20*time.Millisecond, query)
 	}
 
 	release := begin(`lock table hub.mails in share mode`)

@@ -10,10 +10,10 @@ import (
 )
 
 // "mail in the language of the booking": every mail to the client is, until the booking is
-// somebody else's; the organization is written to in its own.
+// another client's; the organization is written to in its own.
 func TestEmailsInTheLanguageOfTheBooking(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}})
 	guest := org.Guest()
 	request := org.BookingBody(0)

@@ -126,7 +126,7 @@ func TestRemindersGoThroughTheConnectedMessagingProduct(t *testing.T) {
 		product.mu.Lock()
 		defer product.mu.Unlock()
 		return len(product.sent) > 0
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	org.WaitForEmails("gil@example.com", 2)
 	org.RunJob("reminders")
 	product.mu.Lock()
@@ -134,6 +134,6 @@ func TestRemindersGoThroughTheConnectedMessagingProduct(t *testing.T) {
 	require.Len(t, product.sent, 1)
 	require.Equal(t, "5511987650000", product.sent[0].Number)
 	require.Contains(t, product.sent[0].Body, "Lembrete de Studio: Cut")
-	require.Eventually(t, func() bool { return len(org.EventTypes()) == 3 }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(org.EventTypes()) == 3 }, time.Minute, 50*time.Millisecond)
 	require.Equal(t, []string{"appointment.created", "appointment.reminded", "appointment.reminded"}, org.EventTypes(), "one for each that was sent")
 }

@@ -234,15 +234,15 @@ func (n *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 
 // offerTo offers a freed time to a waitlist entry if it is long enough for its service.
 func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.WaitlistEntry, freed store.FreedTime, day booking.Date) (sent bool, err error) {
-	shown, err := n.publicBooking.FreeSlots(ctx, n.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
-	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(shown.Slots) == 0 {
+	availability, err := n.publicBooking.FreeSlots(ctx, n.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
+	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(availability.Slots) == 0 {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	slot := shown.Slots[0]
-	for _, candidate := range shown.Slots {
+	slot := availability.Slots[0]
+	for _, candidate := range availability.Slots {
 		if !candidate.Start.After(freed.Start) {
 			slot = candidate
 		}
@@ -258,7 +258,7 @@ func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.Waitl
 			name, email = rest.ValueOrZero(entry.ContactName), *entry.ContactEmail
 		}
 		data := emails.Data{
-			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
+			Business: org.Name, Client: name, Service: availability.Offers[0].Service.Name, Professional: availability.Offers[0].ProfessionalName,
 			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Address: rest.ValueOrZero(org.Address),
 			Link: n.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}

@@ -16,7 +16,7 @@ import (
 
 func TestReminders(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
 	id := created["appointment_id"].(string)
 	org.WaitForEmails("gil@example.com", 1)
@@ -47,7 +47,7 @@ func TestReminders(t *testing.T) {
 // A moved appointment is reminded of at its new time only, a cancelled one not at all.
 func TestRemindersFollowTheAppointment(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	moved := guest.OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
 	other := org.BookingBody(time.Hour)
@@ -76,7 +76,7 @@ func TestRemindersFollowTheAppointment(t *testing.T) {
 // After an outage only the nearest reminder goes out, and none once it has begun.
 func TestLateReminders(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
 	org.WaitForEmails("gil@example.com", 1)
 	org.Hub.FailPublishing.Store(true)

@@ -136,7 +136,7 @@ func TestFiftyConcurrentChargesCreateOne(t *testing.T) {
 
 func TestWithoutAProvider(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=none")
+	org := schedulingtest.NewBookableAlone(t, "HUB_PAYMENT_PROVIDER=none")
 	org.Refused(409, "provider_not_configured", "POST", "/payments/pix", object{"client_id": org.ClientID, "amount": 5})
 	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
 	org.Guest().Refused(409, "provider_not_configured", "POST", org.PublicPath("/appointments"), org.BookingBody(0))

@@ -135,7 +135,7 @@ func TestLateDepositForATakenTimeNeedsRefund(t *testing.T) {
 	require.Equal(t, "cancelled", late["status"])
 	require.Equal(t, true, late["needs_refund"])
 	require.Equal(t, "paid", late["payments"].([]any)[0].(object)["status"], "the money is there")
-	// Somebody gives it back at the provider, which tells.
+	// It is refunded at the provider, which sends a webhook.
 	org.Exec(`update scheduling.sandbox_charges set status = 'refunded', refunded_cents = amount_cents where txid = $1`, txid)
 	org.Exec(`update scheduling.provider_events set processed_at = null, due_at = received_at where charge_id = 'sbx_' || $1`, txid)
 	org.RunJob("payments")

@@ -105,8 +105,8 @@ func (b *bank) payments(t testing.TB) *schedulingtest.Bookable {
 	return org
 }
 
-// tells changes the charge and sends a webhook about it.
-func (b *bank) tells(org *schedulingtest.Bookable, request string, change object) {
+// sendChange changes the charge and sends a webhook about it.
+func (b *bank) sendChange(org *schedulingtest.Bookable, request string, change object) {
 	org.T.Helper()
 	b.mu.Lock()
 	for name, value := range change {
@@ -121,7 +121,7 @@ func (b *bank) tells(org *schedulingtest.Bookable, request string, change object
 }
 
 // What the provider gave back, or the payer's bank took back, is not paid, also where
-// the provider tells no amount.
+// the provider reports no amount.
 func TestChargebacks(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"charged_back", "refunded"} {
@@ -132,11 +132,11 @@ func TestChargebacks(t *testing.T) {
 			org.OK(200, "PUT", "/loyalty/config", object{"enabled": true})
 			id := org.Book(0)
 			org.OK(201, "POST", "/payments/pix", object{"appointment_id": id})
-			b.tells(org, "one", object{"status": "approved", "date_approved": "2026-02-27T12:00:00.000-00:00"})
+			b.sendChange(org, "one", object{"status": "approved", "date_approved": "2026-02-27T12:00:00.000-00:00"})
 			require.Equal(t, "paid", org.Appointment(id)["payment_status"])
 			require.EqualValues(t, 80, org.LoyaltyAccount(org.ClientID)["balance"])
 			for _, request := range []string{"two", "three"} { // however often it is notified
-				b.tells(org, request, object{"status": status, "transaction_amount_refunded": 0})
+				b.sendChange(org, request, object{"status": status, "transaction_amount_refunded": 0})
 				back := org.Appointment(id)
 				require.Equal(t, "unpaid", back["payment_status"])
 				require.Equal(t, "refunded", back["payments"].([]any)[0].(object)["status"])

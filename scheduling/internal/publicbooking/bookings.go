@@ -106,7 +106,7 @@ func (s *Service) Book(ctx context.Context, org store.Org, request booking.Reque
 	booked, err := s.BookAppointment(ctx, store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
 		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact, Locale: locale,
-		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
+		AdmitClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 			if err := spendProof(ctx, tx, org, solved); err != nil {
 				return store.Client{}, err
 			}
@@ -157,7 +157,7 @@ func (s *Service) PaySandboxDeposit(ctx context.Context, booked Booking) error {
 }
 
 // formHoldTTL is how long a hold of the public API lasts, for filling in a form. The
-// pages place no holds.
+// pages place none for that.
 const formHoldTTL = 5 * time.Minute
 
 // Hold reserves an offered time for a client, replacing the client's previous hold
@@ -191,7 +191,7 @@ func CheckNotBlocked(client store.Client) error {
 }
 
 // checkMayBook rejects clients who are blocked or have too many open bookings. Because
-// [store.Tx.FindOrCreateClient] locks the client, concurrent bookings are counted.
+// [store.Tx.FindOrCreateClient] locks the client's contacts, concurrent bookings are counted.
 func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client store.Client) error {
 	if err := CheckNotBlocked(client); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 // A hold with anybody that ran out leaves the choice of who it is.
 func TestExpiredHoldWithAnyProfessional(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.AddProfessional("Eva", org.ServiceID)
 	guest := org.Guest()
 	held := guest.OK(201, "POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "start_at": org.At(0)})
@@ -33,7 +33,7 @@ func TestExpiredHoldWithAnyProfessional(t *testing.T) {
 
 func TestHolds(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	want := func(after time.Duration) object {
 		return object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(after)}
@@ -124,7 +124,7 @@ func TestHoldWithDeposit(t *testing.T) {
 
 func TestFiftyConcurrentHolds(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	got := moduletest.SendTogether(25, func() answer {
 		response, _ := guest.Try("POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(0)})

@@ -11,7 +11,7 @@ import (
 
 func TestPublicLimits(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=none")
+	org := schedulingtest.NewBookableAlone(t, "HUB_PAYMENT_PROVIDER=none")
 	guest := org.Guest()
 	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 1, "max_bookings_per_day": 2, "auto_confirm": true})
 	require.Equal(t, "confirmed", guest.OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))["status"])
@@ -35,7 +35,7 @@ func TestPublicLimits(t *testing.T) {
 
 func TestRateLimitPerAddress(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	for range 120 {
 		guest.Refused(404, "invalid_token", "POST", org.PublicPath("/cancel"), object{"cancel_token": "x"})
@@ -51,7 +51,7 @@ func TestRateLimitPerAddress(t *testing.T) {
 // Every limit of requests can be set by the operator.
 func TestLimitsCanBeSet(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t, "HUB_PRODUCT_LIMITS=scheduling.public-writes=3-M,scheduling.public-reads=4-M,scheduling.users=40-M,scheduling.sign-ups=2-H,scheduling.holds=1-M")
+	org := schedulingtest.NewBookableAlone(t, "HUB_PRODUCT_LIMITS=scheduling.public-writes=3-M,scheduling.public-reads=4-M,scheduling.users=40-M,scheduling.sign-ups=2-H,scheduling.holds=1-M")
 	guest := org.Guest()
 	hold := object{"service_id": org.ServiceID, "start_at": org.At(0)}
 	guest.OK(201, "POST", org.PublicPath("/hold"), hold)

@@ -18,7 +18,7 @@ import (
 // takes an answer of its own.
 func TestProofOfWork(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	const code = "proof_of_work_required"
 	require.Equal(t, false, guest.OK(200, "GET", org.PublicPath(""), nil)["proof_of_work"])

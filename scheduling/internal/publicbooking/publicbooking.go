@@ -59,9 +59,9 @@ func (s *Service) LogoURL(org store.Org) *string { return s.PhotoURL(org.LogoKey
 
 // PhotoURL returns the address of a picture: of the uploaded file, else the address
 // elsewhere, else nil.
-func (s *Service) PhotoURL(file, elsewhere *string) *string {
+func (s *Service) PhotoURL(file, externalURL *string) *string {
 	if file == nil {
-		return elsewhere
+		return externalURL
 	}
 	link := s.host.Files.URL(*file)
 	return &link

@@ -15,7 +15,7 @@ import (
 // apart: one gets it.
 func TestFiftyConcurrentGuestsOfOneProfessional(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
+	org := schedulingtest.NewBookableAlone(t, schedulingtest.Unlimited)
 	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"slot_interval_minutes": 15})
 	guest := org.Guest()
 	for round, apart := range []time.Duration{0, 15 * time.Minute} {
@@ -37,7 +37,7 @@ func TestFiftyConcurrentGuestsOfOneProfessional(t *testing.T) {
 // What clients may not do has a code for each reason, and the deadline that was missed.
 func TestRefusedClients(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	token := object{"cancel_token": guest.OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))["cancel_token"]}
 	move := object{"cancel_token": token["cancel_token"], "start_at": org.At(time.Hour)}
@@ -94,7 +94,7 @@ func TestRequiredClientFields(t *testing.T) {
 // A key is remembered for a day; the same request twice at the same time is one.
 func TestIdempotencyKeyLastsADay(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	requests := make([]func() answer, 8)
 	for i := range requests {
 		requests[i] = func() answer {

@@ -41,10 +41,10 @@ func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice
 		if err != nil {
 			return err
 		}
-		if client.IsBlocked {
-			return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
+		if err := CheckNotBlocked(client); err != nil {
+			return err
 		}
-		// The client is locked, so concurrent repeats find the first entry.
+		// The client's contacts are locked, so concurrent repeats find the first entry.
 		id, err = tx.FindWaitlistEntry(ctx, dbgen.FindWaitlistEntryParams{
 			OrgID: org.ID, ServiceID: choice.Service, ClientID: client.ID, ProfessionalID: choice.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
 		})

@@ -11,7 +11,7 @@ import (
 
 func TestWaitlist(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	guest.Refused(403, "waitlist_disabled", "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com"))
 	org.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})

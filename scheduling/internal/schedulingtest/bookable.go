@@ -18,10 +18,16 @@ type Bookable struct {
 	ServiceID, ProfessionalID, ClientID string
 }
 
-// NewBookable starts a hub with a bookable organization.
-func NewBookable(t testing.TB, settings ...string) *Bookable {
+// NewBookable returns a bookable organization at the hub that the tests of the process share.
+func NewBookable(t testing.TB) *Bookable {
 	t.Helper()
-	return NewOrganization(t, settings...).MakeBookable()
+	return NewOrganization(t).MakeBookable()
+}
+
+// NewBookableAlone starts a hub with a bookable organization.
+func NewBookableAlone(t testing.TB, settings ...string) *Bookable {
+	t.Helper()
+	return NewOrganizationAlone(t, settings...).MakeBookable()
 }
 
 // MakeBookable adds the service, the professional and the client.

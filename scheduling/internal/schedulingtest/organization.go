@@ -28,11 +28,14 @@ type object = moduletest.Object
 const Password = "correct horse"
 
 // Unlimited is a setting that disables rate limits per address.
-const Unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M"
+const Unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M,scheduling.sign-ups=100000-H,scheduling.logins=100000-M,scheduling.password-links=100000-H,scheduling.passwords=100000-H"
 
 // Monday is 09:00 of a Monday in São Paulo, the zone of every organization here. The
 // product's clock starts 72 hours earlier, on the Friday before.
 var Monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// friday is where the product's clock starts.
+var friday = Monday.Add(-72 * time.Hour)
 
 // contract is the product's OpenAPI document: every response is checked against it.
 var contract openapitest.Document
@@ -58,12 +61,19 @@ func StartHub(t testing.TB, settings ...string) *moduletest.Hub {
 
 func startHub(t testing.TB, product module.Module, options moduletest.Options) *moduletest.Hub {
 	t.Helper()
-	options.Start = Monday.Add(-72 * time.Hour)
+	options.Start = friday
 	return moduletest.Start(t, product, options)
 }
 
-// NewOrganization starts a hub and registers an organization there.
-func NewOrganization(t testing.TB, settings ...string) *Organization {
+// NewOrganization registers an organization at the hub that the tests of the process share,
+// see [moduletest.Shared]. Its product's clock stands on the Friday before [Monday].
+func NewOrganization(t testing.TB) *Organization {
+	t.Helper()
+	return RegisterOrganization(t, moduletest.Shared(t, scheduling.New(), moduletest.Options{Start: friday, Settings: []string{Unlimited}}))
+}
+
+// NewOrganizationAlone starts a hub and registers an organization there.
+func NewOrganizationAlone(t testing.TB, settings ...string) *Organization {
 	t.Helper()
 	return RegisterOrganization(t, StartHub(t, settings...))
 }
@@ -140,7 +150,7 @@ func (o *Organization) RunJob(name string) {
 	}, 30*time.Second, 10*time.Millisecond)
 }
 
-// Exec changes the database behind the product's back.
+// Exec executes SQL on the product's database.
 func (o *Organization) Exec(sql string, args ...any) {
 	o.T.Helper()
 	o.Hub.Exec(sql, args...)

@@ -32,7 +32,7 @@ func NewBookableOn(t testing.TB, modify func(*module.Host)) *Bookable {
 // NewPaidBookable returns a bookable organization whose charges the sandbox collects.
 func NewPaidBookable(t testing.TB) *Bookable {
 	t.Helper()
-	return NewBookable(t, "HUB_PAYMENT_PROVIDER=sandbox")
+	return NewBookableAlone(t, "HUB_PAYMENT_PROVIDER=sandbox")
 }
 
 // NewDepositBookable returns a bookable organization whose service needs a deposit of 20.

@@ -47,7 +47,7 @@ func TenantRows(t testing.TB, db *pgxpool.Pool, org uuid.UUID) string {
 // RequireErased checks for each client whether it was erased.
 func (p *Bookable) RequireErased(want map[string]bool) {
 	p.T.Helper()
-	for id, gone := range want {
-		require.Equal(p.T, gone, p.Call("GET", "/clients/"+id, nil).Status == 404, id)
+	for id, isErased := range want {
+		require.Equal(p.T, isErased, p.Call("GET", "/clients/"+id, nil).Status == 404, id)
 	}
 }

@@ -28,8 +28,8 @@ var systemActor = Actor{Kind: booking.System}
 
 // NewAppointment describes an appointment to be booked.
 type NewAppointment struct {
-	Org                   Org
-	ResolveAndCheckClient func(ctx context.Context, tx *Tx) (Client, error) // finds or creates the client and checks that they may book
+	Org         Org
+	AdmitClient func(ctx context.Context, tx *Tx) (Client, error) // finds or creates the client and checks that they may book
 	ServiceChoice
 	Start       time.Time
 	Notes       string
@@ -173,7 +173,7 @@ func (n NewAppointment) requiresDeposit() bool {
 
 // bookWithOffers books with one of the offering professionals.
 func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []ServiceOffer) (BookedAppointment, error) {
-	client, err := request.ResolveAndCheckClient(ctx, t)
+	client, err := request.AdmitClient(ctx, t)
 	if err != nil {
 		return BookedAppointment{}, err
 	}

@@ -101,7 +101,7 @@ func (t *Tx) AddClient(ctx context.Context, client Client, source string) (Clien
 	return created, err
 }
 
-// Contact is the name and address a person gives when booking.
+// Contact is the name and address that a person enters when booking.
 type Contact struct {
 	Name, Phone, Email string // the last two may be ""
 	Source             string // as in [Tx.AddClient]

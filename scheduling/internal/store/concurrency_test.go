@@ -21,7 +21,7 @@ import (
 // Fifty concurrent bookings of one time, and of times that overlap by 15 minutes.
 func TestFiftyConcurrentRequestsBookOnce(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	for round, apart := range []time.Duration{0, 15 * time.Minute} {
 		results := make(chan answer, 50)
 		var ready, done sync.WaitGroup
@@ -57,7 +57,7 @@ func TestFiftyConcurrentRequestsBookOnce(t *testing.T) {
 // Bulk writes take the same number of statements for any number of rows.
 func TestBulkWritesUseAFixedNumberOfStatements(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	var ids []string
 	for n := range 30 {
 		ids = append(ids, org.OK(201, "POST", "/services", object{"name": fmt.Sprint("S", n), "duration_minutes": 30})["id"].(string))
@@ -114,7 +114,7 @@ func TestBulkWritesUseAFixedNumberOfStatements(t *testing.T) {
 // to it.
 func TestRenamingDoesNotWaitForBookings(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	wash := org.OK(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30})["id"].(string)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
@@ -131,7 +131,7 @@ func TestRenamingDoesNotWaitForBookings(t *testing.T) {
 	require.Equal(t, []string{"Rinse", "Trim"}, schedulingtest.NamesOf(org.List("/services")))
 }
 
-// spread are bookings of one person with everybody at every time of a Monday, all at once.
+// spread books one person with every professional at every time of a Monday, all at once.
 func spread(org *schedulingtest.Bookable, people []string, who object) []answer {
 	guest := org.Guest()
 	var requests []func() answer
@@ -155,7 +155,7 @@ func spread(org *schedulingtest.Bookable, people []string, who object) []answer 
 // the limit.
 func TestConcurrentFirstBookingsCreateOneClient(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	people := []string{org.ProfessionalID, org.AddProfessional("Eva", org.ServiceID), org.AddProfessional("Rui", org.ServiceID)}
 	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 2, "require_client_phone": false})
 	known := func(sql string, value string) int {
@@ -191,7 +191,7 @@ func TestConcurrentFirstBookingsCreateOneClient(t *testing.T) {
 // path takes its locks in one order.
 func TestNoDeadlocks(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
+	org := schedulingtest.NewBookableAlone(t, schedulingtest.Unlimited)
 	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 10})
 	people := []string{org.ProfessionalID, org.AddProfessional("Eva", org.ServiceID), org.AddProfessional("Rui", org.ServiceID)}
@@ -302,7 +302,7 @@ func deadlocks(t *testing.T, pool *pgxpool.Pool) (n int) {
 // on the moved appointment.
 func TestActionWaitsForAMoveToAnotherProfessional(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	other := org.AddUnscheduledProfessional("Eva")
 	id := org.OK(201, "POST", "/appointments", org.AppointmentBody(0))["id"].(string)
 
@@ -324,7 +324,7 @@ func TestActionWaitsForAMoveToAnotherProfessional(t *testing.T) {
 		var waiting int
 		require.NoError(t, org.Hub.Host.Pool.QueryRow(ctx, `select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())`).Scan(&waiting))
 		return waiting == 1
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	_, err = move.Exec(ctx, `update scheduling.appointments set professional_id = $2, version = version + 1 where id = $1`, id, other)
 	require.NoError(t, err)
 	require.NoError(t, move.Commit(ctx))

@@ -12,7 +12,7 @@ import (
 // Each change publishes in its own transaction: without the event there is no change.
 func TestEventsAndChangesAreAtomic(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	kept, missed := org.Book(0), org.Book(time.Hour)
 	org.Hub.FailPublishing.Store(true)
 	for _, change := range []func() answer{

@@ -44,7 +44,7 @@ func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.D
 		if err != nil {
 			return err
 		}
-		if request.ResolveAndCheckClient != nil {
+		if request.AdmitClient != nil {
 			if err := tx.dryRunResolveClient(ctx, request); err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ var errRollback = errors.New("rolled back on purpose")
 // dryRunResolveClient resolves the client in a savepoint that is rolled back.
 func (t *Tx) dryRunResolveClient(ctx context.Context, request NewAppointment) error {
 	err := t.withSavepoint(ctx, func(tx *Tx) error {
-		if _, err := request.ResolveAndCheckClient(ctx, tx); err != nil {
+		if _, err := request.AdmitClient(ctx, tx); err != nil {
 			return err
 		}
 		return errRollback

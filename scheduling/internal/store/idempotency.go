@@ -38,11 +38,11 @@ func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key Idempot
 }
 
 // decodeStoredAnswer decodes the answer to an earlier request with the same key.
-func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, into any) error {
+func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, result any) error {
 	if !bytes.Equal(stored.RequestHash, key.RequestHash) {
 		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
 	}
-	return json.Unmarshal(stored.Answer, into)
+	return json.Unmarshal(stored.Answer, result)
 }
 
 // storeAnswer stores the answer to a request under its key.

@@ -39,8 +39,8 @@ func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
 }
 
 // decodeEventData decodes the data of an event.
-func decodeEventData(event hub.Event, into any) error {
-	if err := json.Unmarshal(event.Data, into); err != nil {
+func decodeEventData(event hub.Event, result any) error {
+	if err := json.Unmarshal(event.Data, result); err != nil {
 		return hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.").WithCause(err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,14 +19,15 @@ import (
 
 // patientEvent is the data of the clinic's patient events.
 type patientEvent struct {
-	ID      string   `json:"patient_id"`
-	Phone   string   `json:"phone"`
-	Phones  []string `json:"phones"` // present and former numbers of the patient
-	Name    string   `json:"name"`
-	Email   string   `json:"email"`
-	Changed []string `json:"changed_fields"`
-	Shared  bool     `json:"phone_shared"`
-	Request string   `json:"deletion_request_id"`
+	ID          string   `json:"patient_id"`
+	Phone       string   `json:"phone"`
+	Phones      []string `json:"phones"` // earlier and linked numbers, without the present one
+	Name        string   `json:"name"`
+	Email       string   `json:"email"`
+	Changed     []string `json:"changed_fields"`
+	PhoneShared bool     `json:"phone_shared"`
+	EmailShared bool     `json:"email_shared"`
+	Request     string   `json:"deletion_request_id"`
 }
 
 // clientsWithPhones finds the clients with any of the phones, ignoring empty ones.
@@ -45,7 +47,7 @@ func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...str
 // personOf returns the patient in the form clients are compared with.
 func (t *Tx) personOf(ctx context.Context, p patientEvent) (booking.Person, error) {
 	name, err := t.SearchForm(ctx, p.Name)
-	return booking.Person{Name: name, Email: p.Email, Shared: p.Shared}, err
+	return booking.Person{Name: name, Email: p.Email, SharedEmail: p.EmailShared, Shared: p.PhoneShared}, err
 }
 
 func personsOf(clients []Client) []booking.Person {
@@ -111,7 +113,7 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 			return err
 		}
 		if len(candidates)+len(others) == 0 {
-			candidates = byEmail
+			candidates, person.Shared = byEmail, p.EmailShared
 		} else if p.Name != "" { // same name and address: the patient under another number
 			others = append(others, clientsNamed(person, byEmail)...)
 		}
@@ -128,7 +130,7 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 	if len(found) == 0 {
 		return t.enqueueAmbiguousErasure(ctx, event, p, append(candidates, others...))
 	}
-	if err := t.addErasureTraces(ctx, event, found); err != nil {
+	if err := t.addErasureTraces(ctx, event, p, found); err != nil {
 		return err
 	}
 	for _, client := range found {
@@ -140,13 +142,22 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 }
 
 // addErasureTraces passes the clients' names and addresses to the erasure of the
-// hub's log, and which of their numbers other clients share.
-func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []Client) error {
+// hub's log, and which of their numbers and addresses other people share.
+func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, p patientEvent, found []Client) error {
 	var traces module.LogTraces
+	isAnother := func(client Client) bool { return !containsClient(found, client.ID) }
 	for _, client := range found {
 		traces.Names = append(traces.Names, client.Name)
 		if client.Email != nil {
-			traces.Emails = append(traces.Emails, *client.Email)
+			matches, err := t.ClientsByEmail(ctx, client.OrgID, *client.Email)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(matches, isAnother) || p.EmailShared && strings.EqualFold(*client.Email, p.Email) {
+				traces.Shared = append(traces.Shared, *client.Email)
+			} else {
+				traces.Emails = append(traces.Emails, *client.Email)
+			}
 		}
 		if client.PhoneE164 == nil {
 			continue
@@ -155,7 +166,7 @@ func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []Clie
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(matches, func(client Client) bool { return !containsClient(found, client.ID) }) {
+		if slices.ContainsFunc(matches, isAnother) {
 			traces.Shared = append(traces.Shared, *client.PhoneE164)
 		} else {
 			traces.Phones = append(traces.Phones, *client.PhoneE164)

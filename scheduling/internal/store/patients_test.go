@@ -17,7 +17,7 @@ import (
 // ambiguous, no client is erased and the organization is asked.
 func TestDeletedPatientOfAFamily(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}})
 	ids := org.AddClients(object{"name": "Ana Lúcia", "email": "ana@example.com"}, object{"name": "Rui", "email": "rui@example.com"}, object{"name": "Bia"}, object{"name": "Téo"})
 	mother, father, child, other := ids[0], ids[1], ids[2], ids[3]
@@ -60,7 +60,7 @@ func TestDeletedPatientOfAFamily(t *testing.T) {
 // Where nobody is written to about bookings, those who run the organization are asked.
 func TestDeletedPatientAsksTheManagers(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{}})
 	for _, role := range []string{"admin", "staff"} {
 		org.OK(201, "POST", "/users", object{"name": role, "email": role + org.Email, "role": role})
@@ -76,11 +76,11 @@ func TestDeletedPatientAsksTheManagers(t *testing.T) {
 	org.WaitForEmails("staff"+org.Email, 1)
 }
 
-// Numbers that were the patient's may be somebody else's by now, and who has no number
+// Numbers that were the patient's may be another client's by now, and who has no number
 // is known by the address.
 func TestDeletedPatientUnderOtherNumbers(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	ids := org.AddClients(
 		object{"name": "Ana Souza", "phone": "+5511911110000"}, object{"name": "Rui", "phone": "+5511922220000"},
 		object{"name": "Ana Souza", "phone": "+5511933330000", "email": "ana@example.com"}, object{"name": "Eva", "phone": nil, "email": "Eva@example.com"},
@@ -100,10 +100,33 @@ func TestDeletedPatientUnderOtherNumbers(t *testing.T) {
 	org.RequireErased(map[string]bool{ids[1]: false})
 }
 
+// An address that another patient has too does not say who is meant: a child's deletion must
+// not erase the mother, who shares it.
+func TestDeletedPatientWithASharedAddress(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}})
+	ids := org.AddClients(object{"name": "Ana Lúcia", "phone": "+5511911110000", "email": "ana@example.com"}, object{"name": "Rui", "phone": "+5511922220000", "email": "rui@example.com"})
+	mother := ids[0]
+	deleted := func(id, name string, shared bool) error {
+		return org.ReceiveEvent(id, "patient.deleted", object{"name": name, "phone": nil, "email": "ANA@example.com", "email_shared": shared})
+	}
+	require.ErrorIs(t, deleted("evt_1123456789abcdef", "Bia Lúcia", true), module.ErrIgnored)
+	require.ErrorIs(t, org.ReceiveEvent("evt_2123456789abcdef", "patient.deleted", object{"name": "Bia", "phone": "+5511911110000", "email": "ana@example.com", "email_shared": true, "phone_shared": true}), module.ErrIgnored)
+	require.ErrorIs(t, org.ReceiveEvent("evt_3123456789abcdef", "patient.deleted", object{"name": "Bia", "phone": nil, "phones": []string{"+5511911110000"}, "email": "ana@example.com", "email_shared": true}), module.ErrIgnored)
+	org.RequireErased(map[string]bool{mother: false, ids[1]: false})
+	_, text := org.WaitForEmails("desk@example.com", 3)
+	require.Contains(t, text, mother, "the organization is asked")
+
+	require.NoError(t, deleted("evt_4123456789abcdef", "Ana Lúcia", true), "the name says who is meant")
+	org.RequireErased(map[string]bool{mother: true, ids[1]: false})
+	require.Equal(t, 1, org.Count("hub.erasure_traces where tenant_id = $1", org.ID))
+}
+
 // No table of the service and no queued e-mail contains an erased client's data.
 func TestErasureLeavesNoPersonalData(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=sandbox")
+	org := schedulingtest.NewBookableAlone(t, "HUB_PAYMENT_PROVIDER=sandbox")
 	const name, email, number = "Zuleica Quirino", "zuleica@example.org", "987112233"
 	org.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true, "notify_emails": []string{"desk@example.com"}})
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true})
@@ -157,7 +180,7 @@ func TestErasureLeavesNoPersonalData(t *testing.T) {
 // wrote to the same address stays, and so does what is written to its users.
 func TestErasureDropsQueuedEmails(t *testing.T) {
 	t.Parallel()
-	p := schedulingtest.NewBookable(t)
+	p := schedulingtest.NewBookableAlone(t)
 	q := schedulingtest.RegisterOrganization(t, p.Hub).MakeBookable()
 	var clients []string
 	for _, bookable := range []*schedulingtest.Bookable{p, q} {
@@ -185,7 +208,7 @@ func TestErasureDropsQueuedEmails(t *testing.T) {
 // A new patient's address is taken for the client who has none.
 func TestNewPatients(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	ids := org.AddClients(object{"name": "Ana"}, object{"name": "Eva", "phone": "+5511911110000", "email": "eva@example.com"})
 	created := func(id, phone, name string) error {
 		return org.ReceiveEvent(id, "patient.created", object{"patient_id": "p", "phone": phone, "name": name, "email": "new@example.com", "cpf": nil})

@@ -100,7 +100,7 @@ func TestPaymentsOfAMonthUseAnIndex(t *testing.T) {
 // A page beyond the last is empty and says how many there are.
 func TestTotalsBeyondTheLastPage(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	for range 3 {
 		org.OK(201, "POST", "/payments", object{"client_id": org.ClientID, "amount": 7, "method": "cash"})
 	}
@@ -124,7 +124,7 @@ func TestTotalsBeyondTheLastPage(t *testing.T) {
 // Removed professionals stay in reports of the time before.
 func TestRemovedProfessionalsStayInPastReports(t *testing.T) {
 	t.Parallel()
-	org := schedulingtest.NewBookable(t)
+	org := schedulingtest.NewBookableAlone(t)
 	org.Exec(`update scheduling.professionals set created_at = '2026-01-01Z' where org_id = $1`, org.ID)
 	org.AdvanceClock(72*time.Hour - time.Minute) // Monday, March 2
 	eva := org.AddProfessional("Eva", org.ServiceID)

@@ -51,7 +51,7 @@ func (i Import) CSV() string {
 	return b.String()
 }
 
-// person is somebody whom lists describe.
+// person is a person in the lists.
 type person struct {
 	names        []string // as lists write the name
 	phone, email string
@@ -137,7 +137,7 @@ func newPeople(random *rand.Rand) (people []person) {
 }
 
 // separateNamesakes makes sure that people with the same name have different numbers in
-// the lists that are taken for one: nobody could know them apart.
+// the lists that are taken for one: they could not be distinguished otherwise.
 func separateNamesakes(people []person) {
 	for i := range people {
 		if slices.ContainsFunc(people[:i], func(other person) bool { return other.names[0] == people[i].names[0] }) {
@@ -173,7 +173,7 @@ func newRow(random *rand.Rand, people []person, i, list int) Row {
 type Patient struct {
 	Name, CPF, BirthDate string
 	Refs                 map[string]string // numbers by list
-	EnteredFor           int               // who was entered by hand; -1 if nobody
+	EnteredFor           int               // who was entered by hand; -1 if no person was
 }
 
 // Check returns an error unless all that a clinic has about a patient was said about one
@@ -196,7 +196,7 @@ func (s Scenario) Check(patient Patient) error {
 			}
 		}
 	}
-	said := func(person int, is func(*Row, string) bool) bool {
+	reports := func(person int, is func(*Row, string) bool) bool {
 		for row, source := range rows {
 			if row.Person == person && is(row, source) {
 				return true
@@ -209,12 +209,12 @@ func (s Scenario) Check(patient Patient) error {
 		highest = max(highest, row.Person)
 	}
 	for person := 0; person <= highest; person++ {
-		ok := said(person, func(row *Row, _ string) bool { return strings.EqualFold(row.Name, patient.Name) }) &&
-			(patient.CPF == "" || said(person, func(row *Row, _ string) bool { return strings.HasSuffix(row.CPF, patient.CPF) && row.CPF != "" })) &&
-			(patient.BirthDate == "" || said(person, func(row *Row, _ string) bool { return row.BirthDate == patient.BirthDate })) &&
+		ok := reports(person, func(row *Row, _ string) bool { return strings.EqualFold(row.Name, patient.Name) }) &&
+			(patient.CPF == "" || reports(person, func(row *Row, _ string) bool { return strings.HasSuffix(row.CPF, patient.CPF) && row.CPF != "" })) &&
+			(patient.BirthDate == "" || reports(person, func(row *Row, _ string) bool { return row.BirthDate == patient.BirthDate })) &&
 			(patient.EnteredFor < 0 || patient.EnteredFor == person)
 		for source, number := range patient.Refs {
-			ok = ok && said(person, func(row *Row, in string) bool { return row.ExternalRef == number && in == source })
+			ok = ok && reports(person, func(row *Row, in string) bool { return row.ExternalRef == number && in == source })
 		}
 		if ok {
 			return nil
@@ -225,11 +225,11 @@ func (s Scenario) Check(patient Patient) error {
 
 // Shrink returns a smaller scenario that still fails.
 func Shrink(s Scenario, fails func(Scenario) bool) Scenario {
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for _, smaller := range s.smaller() {
 			if fails(smaller) {
-				s, again = smaller, true
+				s, changed = smaller, true
 				break
 			}
 		}
@@ -237,7 +237,7 @@ func Shrink(s Scenario, fails func(Scenario) bool) Scenario {
 	return s
 }
 
-// smaller returns the scenario with one thing less, in every way.
+// smaller returns the scenarios that lack one person, list or row.
 func (s Scenario) smaller() (list []Scenario) {
 	for i := range s.Imports {
 		list = append(list, Scenario{s.ByHand, without(s.Imports, i)})

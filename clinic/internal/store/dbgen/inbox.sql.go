@@ -712,7 +712,8 @@ func (q *Queries) WaitingEntries(ctx context.Context, arg WaitingEntriesParams) 
 
 const waitingInboxes = `-- name: WaitingInboxes :many
 select clinic_id, env, count(*)::integer as waiting, min(received_at)::timestamptz as oldest_since
-from clinic.inbox where status = 'open' group by clinic_id, env order by clinic_id, env limit $1
+from clinic.inbox where status = 'open' and (clinic_id, env) > ($1::uuid, $2::text)
+group by clinic_id, env order by clinic_id, env limit $3::int
 `
 
 type WaitingInboxesRow struct {
@@ -722,9 +723,9 @@ type WaitingInboxesRow struct {
 	OldestSince time.Time
 }
 
-// Inboxes with open entries. For the hub, not for a clinic.
-func (q *Queries) WaitingInboxes(ctx context.Context, limit int32) ([]WaitingInboxesRow, error) {
-	rows, err := q.db.Query(ctx, waitingInboxes, limit)
+// Inboxes with open entries, those after a clinic and environment. For the hub, not for a clinic.
+func (q *Queries) WaitingInboxes(ctx context.Context, afterClinic uuid.UUID, afterEnv string, rowLimit int) ([]WaitingInboxesRow, error) {
+	rows, err := q.db.Query(ctx, waitingInboxes, afterClinic, afterEnv, rowLimit)
 	if err != nil {
 		return nil, err
 	}

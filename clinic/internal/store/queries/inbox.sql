@@ -110,6 +110,7 @@ delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
     order by i.settled_at limit @row_limit::int for update of i skip locked);
 
 -- name: WaitingInboxes :many
--- Inboxes with open entries. For the hub, not for a clinic.
+-- Inboxes with open entries, those after a clinic and environment. For the hub, not for a clinic.
 select clinic_id, env, count(*)::integer as waiting, min(received_at)::timestamptz as oldest_since
-from clinic.inbox where status = 'open' group by clinic_id, env order by clinic_id, env limit $1;
+from clinic.inbox where status = 'open' and (clinic_id, env) > (@after_clinic::uuid, @after_env::text)
+group by clinic_id, env order by clinic_id, env limit @row_limit::int;

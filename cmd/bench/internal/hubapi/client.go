@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 )
 
 // Client calls a running hub over HTTP: the operators' API, and the routes of products.
@@ -16,6 +18,10 @@ type Client struct {
 	BaseURL string // http://host:port
 	token   string // an operator's access token; set by SignIn
 }
+
+// ErrNotUnderstood says that a hub refused a request with 400, 404, 405 or 422. One of another
+// version may not know the route, or a member of the body.
+var ErrNotUnderstood = errors.New("the hub does not understand the request")
 
 // AdminEmail is the e-mail address of the first operator.
 const AdminEmail = "bench@example.com"
@@ -116,7 +122,11 @@ func (c *Client) CallPath(ctx context.Context, method, path string, header http.
 	if err != nil {
 		return fmt.Errorf("reading answer of %s %s: %w", method, path, err)
 	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+	switch {
+	case resp.StatusCode >= 200 && resp.StatusCode <= 299:
+	case slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity}, resp.StatusCode):
+		return fmt.Errorf("calling %s %s: %w: %s: %s", method, path, ErrNotUnderstood, resp.Status, raw)
+	default:
 		return fmt.Errorf("calling %s %s: %s: %s", method, path, resp.Status, raw)
 	}
 	if response == nil {

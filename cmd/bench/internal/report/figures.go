@@ -92,18 +92,47 @@ const (
 	FigureOrderMemory     = "order_peak_mb" // of the hub
 )
 
-// Figures of the scenario of validation: events settled a second by one endpoint.
+// Figures of the scenario of events that wait in order. Growth is that of the hub's memory,
+// since it had nothing to do.
 const (
-	FigureUnchecked    = "unchecked_per_s" // validation off
-	FigureChecked      = "checked_per_s"   // validation reject
-	FigureCheckedRatio = "checked_of_unchecked"
+	FigureBacklogIdle       = "backlog_idle_mb"           // before
+	FigureBacklogPublishing = "backlog_publish_growth_mb" // the peak while they are published
+	FigureBacklogRestarted  = "backlog_restart_growth_mb" // the peak of a process that starts with them
+	FigureBacklogDraining   = "backlog_drain_growth_mb"   // the peak while they are sent
+	FigureBacklogGrowth     = "backlog_growth_mb"         // the largest of these
+	FigureBacklogDrained    = "backlog_drained_per_s"
+	FigureBacklogOutOfOrder = "backlog_out_of_order" // arrivals before an earlier event of their key
 )
 
-// Figures of the scenario of filters: events settled a second by 300 endpoints.
+// Figures of the scenario of validation: events settled a second by one endpoint, and CPU in
+// milliseconds per 1,000 of them.
+const (
+	FigureUnchecked         = "unchecked_per_s"                // validation off
+	FigureUncheckedCPU      = "unchecked_cpu_ms_per_1000"      //
+	FigureChecked           = "checked_per_s"                  // validation reject; a pattern of one run of characters
+	FigureCheckedCPU        = "checked_cpu_ms_per_1000"        //
+	FigureCheckedRatio      = "checked_of_unchecked"           //
+	FigureCheckedGroups     = "checked_groups_per_s"           // the same with a pattern that repeats a group
+	FigureCheckedGroupsCPU  = "checked_groups_cpu_ms_per_1000" //
+	FigureCheckedGroupsPart = "checked_groups_of_unchecked"
+)
+
+// Figures of the scenario of filters: events settled a second by 300 endpoints, and CPU in
+// milliseconds per 1,000 events.
 const (
 	FigureUnfiltered    = "unfiltered_per_s"
+	FigureUnfilteredCPU = "unfiltered_cpu_ms_per_1000"
 	FigureFiltered      = "filtered_per_s" // each endpoint with a filter that is true
+	FigureFilteredCPU   = "filtered_cpu_ms_per_1000"
 	FigureFilteredRatio = "filtered_of_unfiltered"
+	FigureOneMatches    = "one_matches_per_s" // of the 300 filters one is true: one delivery of each event
+	FigureOneMatchesCPU = "one_matches_cpu_ms_per_1000"
+)
+
+// Figures of the scenario of a link of two accounts.
+const (
+	FigureLinkRate     = "link_per_minute"  // events received while more wait
+	FigureLinkDeletion = "link_deletion_ms" // from publishing the slowest deletion to its being stored
 )
 
 // FigureIdleMemory is the key of the idle hub's resident memory in [Result.Figures].

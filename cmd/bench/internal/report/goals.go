@@ -12,7 +12,7 @@ type goal struct {
 // goals are judged at the end of every run.
 var goals = []goal{
 	{"delivered/s, of the floor's", 0.6, false, "×", deliveredRatio("gateway-closed")},
-	{"CPU per 1,000 deliveries, of the floor's", 1.7, true, "×", cpuRatio},
+	{"CPU per 1,000 deliveries, of the floor's", 1.7, true, "×", cpuRatio("gateway-closed")},
 	{"p99 end to end at the fixed rate", 15, true, "ms", func(m medianResults) (float64, bool) {
 		r, ok := m["gateway-rate"]
 		if !ok {
@@ -21,6 +21,7 @@ var goals = []goal{
 		return r.EndToEnd.P99, true
 	}},
 	{"delivered/s with 10 % of first attempts failing, of the floor's without failures", 0.4, false, "×", deliveredRatio("gateway-fail10")},
+	{"CPU per 1,000 deliveries with 10 % of first attempts failing, of the floor's without failures", 1.8, true, "×", cpuRatio("gateway-fail10")},
 	{"share delivered with 10 % of first attempts failing", 1, false, "", deliveredShare("gateway-fail10")},
 	{"deliveries/s, 100 endpoints subscribed to one event", 12000, false, "/s", func(m medianResults) (float64, bool) {
 		r, ok := m["gateway-fanout100"]
@@ -39,6 +40,10 @@ var goals = []goal{
 	{"events settled/s of one endpoint in the order of 1,000 keys, of the rate without order", 0.5, false, "×", figureOf("gateway-order", FigureOrderedRatio)},
 	{"the same with 100,000 keys", 0.4, false, "×", figureOf("gateway-order", FigureManyKeysRatio)},
 	{"peak memory of the hub by then", 300, true, "MB", figureOf("gateway-order", FigureOrderMemory)},
+	{"growth of the hub's memory with 200,000 events that wait in the order of 100,000 keys", 100, true, "MB", figureOf("gateway-order-backlog", FigureBacklogGrowth)},
+	{"events of these that arrive before an earlier one of their key", 0, true, "", figureOf("gateway-order-backlog", FigureBacklogOutOfOrder)},
+	{"events a minute over a link of two accounts, while 20,000 of an import wait", 5000, false, "/min", figureOf("gateway-link", FigureLinkRate)},
+	{"a deletion among these, until the other account has it", 1000, true, "ms", figureOf("gateway-link", FigureLinkDeletion)},
 	{"events settled/s with each checked against its schema, of the rate without", 0.8, false, "×", figureOf("gateway-validation", FigureCheckedRatio)},
 	{"events settled/s by 300 endpoints with a filter each, of the rate without", 0.87, false, "×", figureOf("gateway-filters", FigureFilteredRatio)},
 	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {
@@ -110,10 +115,13 @@ func deliveredShare(name string) func(medianResults) (float64, bool) {
 	}
 }
 
-func cpuRatio(m medianResults) (float64, bool) {
-	floor, gateway := m["floor-closed"], m["gateway-closed"]
-	if floor == nil || gateway == nil || floor.CPU[PartCompared] == 0 {
-		return 0, false
+// cpuRatio divides a scenario's CPU per 1,000 deliveries by the floor's in the closed loop.
+func cpuRatio(name string) func(medianResults) (float64, bool) {
+	return func(m medianResults) (float64, bool) {
+		floor, gateway := m["floor-closed"], m[name]
+		if floor == nil || gateway == nil || floor.CPU[PartCompared] == 0 {
+			return 0, false
+		}
+		return gateway.CPU[PartCompared] / floor.CPU[PartCompared], true
 	}
-	return gateway.CPU[PartCompared] / floor.CPU[PartCompared], true
 }

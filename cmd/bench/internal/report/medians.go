@@ -5,11 +5,14 @@ import "slices"
 // medianResults holds the median round of each scenario that ran.
 type medianResults map[string]*Result
 
-// Medians returns the round of each scenario with the median deliveries per second.
+// Medians returns the round of each scenario with the median deliveries per second, without
+// those of the version before.
 func Medians(results []*Result) map[string]*Result {
 	byName := make(map[string][]*Result)
 	for _, r := range results {
-		byName[r.Scenario] = append(byName[r.Scenario], r)
+		if !r.Before {
+			byName[r.Scenario] = append(byName[r.Scenario], r)
+		}
 	}
 	medians := make(map[string]*Result, len(byName))
 	for name, rounds := range byName {

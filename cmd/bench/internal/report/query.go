@@ -34,7 +34,7 @@ func printQueries(w io.Writer, results []*Result) {
 			continue
 		}
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "query\tp50 ms\tp95 ms\tmax ms\trows")
+		fmt.Fprintln(table, r.label()+"\tp50 ms\tp95 ms\tmax ms\trows")
 		for _, q := range r.Queries {
 			fmt.Fprintf(table, "%s\t%.1f\t%.1f\t%.1f\t%d\n", q.Query, q.P50, q.P95, q.Max, q.Rows)
 		}

@@ -15,6 +15,9 @@ type Report struct {
 	Postgres map[string]string `json:"postgres"` // settings of every cluster
 	Results  []*Result         `json:"results"`  // every round
 	Verdicts []Verdict         `json:"verdicts"` // judged on the median round of each scenario
+
+	Comparisons []Comparison `json:"comparisons,omitempty"` // with the version before
+	LeftOut     []LeftOut    `json:"left_out,omitempty"`    // of the comparisons
 }
 
 // Save writes the report as indented JSON.

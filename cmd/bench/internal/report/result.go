@@ -12,6 +12,7 @@ import (
 type Result struct {
 	Scenario string `json:"scenario"`
 	Round    int    `json:"round"`
+	Before   bool   `json:"before,omitempty"` // of the version to compare with
 
 	Events       int               `json:"events"`           // POSTs sent
 	Rate         float64           `json:"rate_per_second"`  // 0 = closed loop
@@ -30,6 +31,14 @@ type Result struct {
 	Peak    map[string]float64 `json:"peak_mb"`           // peak memory in MB (2^20), by part
 	Figures map[string]float64 `json:"figures"`           // what only this scenario measures
 	Queries []QueryTiming      `json:"queries,omitempty"` // of the delivery log
+}
+
+// label names the result in tables.
+func (r *Result) label() string {
+	if r.Before {
+		return r.Scenario + " (before)"
+	}
+	return r.Scenario
 }
 
 // SetThroughput computes rates and latencies.

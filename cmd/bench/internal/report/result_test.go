@@ -64,15 +64,17 @@ func TestVerdicts(t *testing.T) {
 		{Scenario: "gateway-closed", Round: 2, Delivered: 600, CPU: map[string]float64{PartCompared: 0.1}},
 		{Scenario: "gateway-closed", Round: 3, Delivered: 900},
 		{Scenario: "gateway-rate", Round: 1, EndToEnd: Latency{P99: 15.1}},
+		{Scenario: "gateway-fail10", Round: 1, Delivered: 300, CPU: map[string]float64{PartCompared: 0.089}},
 	}
 	verdicts := Judge(Medians(rounds))
 	got := make([]string, len(verdicts))
 	for i, v := range verdicts {
 		got[i] = v.Verdict
 	}
-	require.Equal(t, []string{"reached", "not reached", "not reached"}, got[:3])
-	for i, verdict := range got[3:] {
-		require.Equal(t, "not measured", verdict, verdicts[3+i].Goal)
+	require.Equal(t, []string{"reached", "not reached", "not reached", "not reached", "reached"}, got[:5])
+	require.InDelta(t, 1.78, *verdicts[4].Value, 0.001, "CPU with failing attempts, of the floor's without")
+	for i, verdict := range got[5:] {
+		require.Equal(t, "not measured", verdict, verdicts[5+i].Goal)
 	}
 	var printed strings.Builder
 	PrintVerdicts(&printed, verdicts)

@@ -29,7 +29,7 @@ func PrintTables(w io.Writer, results []*Result) {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			fmt.Fprintf(w, "\n%s: %s = %.1f", r.Scenario, name, r.Figures[name])
+			fmt.Fprintf(w, "\n%s: %s = %.2f", r.label(), name, r.Figures[name])
 		}
 	}
 	fmt.Fprintln(w)
@@ -40,7 +40,7 @@ func printThroughput(w io.Writer, results []*Result) {
 	fmt.Fprintln(table, "scenario\tround\tevents\taccepted/s\tdelivered/s\tp50 ms\tp99 ms\tanswer p99 ms\trefused\tlost\tduplicated\tother load\t")
 	for _, r := range results {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%d\t%d\t%d\t%.2f\t\n",
-			r.Scenario, r.Round, r.Events, r.Accepted, r.Delivered, r.EndToEnd.P50, r.EndToEnd.P99, r.Response.P99,
+			r.label(), r.Round, r.Events, r.Accepted, r.Delivered, r.EndToEnd.P50, r.EndToEnd.P99, r.Response.P99,
 			r.Events-r.Ledger.Accepted, r.Ledger.Lost, r.Ledger.Duplicated, r.OtherLoad)
 	}
 	_ = table.Flush() // an error of the terminal has nowhere to go
@@ -54,7 +54,7 @@ func printParts(w io.Writer, results []*Result, format string, of func(*Result) 
 	}
 	fmt.Fprintln(table)
 	for _, r := range results {
-		fmt.Fprint(table, r.Scenario, "\t", strconv.Itoa(r.Round), "\t")
+		fmt.Fprint(table, r.label(), "\t", strconv.Itoa(r.Round), "\t")
 		for _, part := range tableParts {
 			if value, known := of(r)[part]; known {
 				fmt.Fprintf(table, format, value)

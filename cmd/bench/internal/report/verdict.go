@@ -24,12 +24,16 @@ func Judge(m medianResults) []Verdict {
 		v := Verdict{Goal: g.name, Limit: strings.TrimSpace(fmt.Sprintf("%s %g %s", sign, g.limit, g.unit)), Verdict: "not measured"}
 		if value, ok := g.value(m); ok {
 			v.Value = &value
-			v.Verdict = "not reached"
-			if (g.below && value <= g.limit) || (!g.below && value >= g.limit) {
-				v.Verdict = "reached"
-			}
+			v.Verdict = verdict((g.below && value <= g.limit) || (!g.below && value >= g.limit))
 		}
 		verdicts = append(verdicts, v)
 	}
 	return verdicts
+}
+
+func verdict(isReached bool) string {
+	if isReached {
+		return "reached"
+	}
+	return "not reached"
 }

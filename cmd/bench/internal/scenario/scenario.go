@@ -17,7 +17,7 @@ import (
 type Scenario struct {
 	Name        string
 	Description string
-	once        bool // measured in the first round only
+	once        bool // measured in the first round only, unless it is compared with a version before
 	measure     func(ctx context.Context, b *stage.Run) (*report.Result, error)
 }
 
@@ -34,8 +34,10 @@ var All = []Scenario{
 	{"gateway-batches", "20 tenants at 200 events/s beside batches of 10,000 deliveries of another", true, throughput.MeasureBatches},
 	{"gateway-churn", "500 tenants publish while configuration changes", false, throughput.MeasureChurn},
 	{"gateway-order", "one endpoint without order, and in the order of 1,000 and of 100,000 keys", false, throughput.MeasureOrder},
-	{"gateway-validation", "one endpoint with a product's validation off, and with reject", false, throughput.MeasureValidation},
-	{"gateway-filters", "300 endpoints subscribed to one event, without filters and with one each", false, throughput.MeasureFilters},
+	{"gateway-order-backlog", "events of 100,000 keys that wait for an ordered endpoint, and are then sent", true, throughput.MeasureOrderBacklog},
+	{"gateway-validation", "one endpoint with a product's validation off, and with reject by two schemas", false, throughput.MeasureValidation},
+	{"gateway-filters", "300 endpoints subscribed to one event, without filters, with one each, and with one that is true", false, throughput.MeasureFilters},
+	{"gateway-link", "a deletion among 20,000 events of an import, over a link of two accounts", true, throughput.MeasureLink},
 	{"gateway-inbound", "webhooks of a peer to a hosted product, and publishing in turn with them", false, throughput.MeasureInbound},
 	{"gateway-log", "queries of a delivery log of 2,000,000", true, deliverylog.Measure},
 	{"scheduling", "free times, figures and contended bookings of the scheduling service", true, scheduling.Measure},

@@ -24,59 +24,72 @@ type Gateway struct {
 	WithNotes bool          // hosts the product notes, which receives webhooks
 	Settings  []string      // more settings, "HUB_…=…"
 	API       hubapi.Client // of the running hub
+
+	address, password string
+	environment       Environment
 }
 
 // Start implements [Service].
-func (g *Gateway) Start(ctx context.Context, environment Environment) (*process.Process, Target, error) {
+func (g *Gateway) Start(ctx context.Context, environment Environment) (_ *process.Process, target Target, err error) {
+	if g.address, err = hubtest.FreeAddress(); err != nil {
+		return nil, target, err
+	}
+	g.API.BaseURL = "http://" + g.address
+	g.environment, g.password = environment, rand.Text()
+	p, err := g.launch(ctx, "gateway")
+	if err != nil {
+		return nil, target, err
+	}
+	target.URL = g.API.EventsURL()
+	if target.Key, target.Secrets, err = g.API.SetUp(ctx, environment.Hooks); err != nil {
+		p.Stop()
+		return nil, target, err
+	}
+	return p, target, nil
+}
+
+// Restart stops the hub's process, and starts another one with the same settings and data.
+func (g *Gateway) Restart(ctx context.Context, p *process.Process) (*process.Process, error) {
+	p.Stop()
+	return g.launch(ctx, "gateway-restarted")
+}
+
+// launch starts the hub, waits until it is ready, and signs in. name is that of its log.
+func (g *Gateway) launch(ctx context.Context, name string) (*process.Process, error) {
 	build, args := g.Programs.Hub, []string{"serve"}
 	if g.WithNotes {
 		build, args = g.Programs.NotesHub, nil
 	}
 	binary, err := build(ctx)
 	if err != nil {
-		return nil, Target{}, err
+		return nil, err
 	}
-	address, err := hubtest.FreeAddress()
-	if err != nil {
-		return nil, Target{}, err
-	}
-	g.API.BaseURL = "http://" + address
-	password := rand.Text()
 	cmd := exec.Command(binary, args...)
-	cmd.Dir = environment.Dir
+	cmd.Dir = g.environment.Dir
 	cmd.Env = append(process.WithoutHubSettings(os.Environ()),
 		"HUB_ENV=development",
-		"HUB_LISTEN="+address,
-		"HUB_DATA_DIR="+filepath.Join(environment.Dir, "data"),
-		"HUB_DATABASE_URL="+environment.Cluster.DatabaseURL,
-		"HUB_REDIS_URL="+environment.Cluster.RedisURL,
+		"HUB_LISTEN="+g.address,
+		"HUB_DATA_DIR="+filepath.Join(g.environment.Dir, "data"),
+		"HUB_DATABASE_URL="+g.environment.Cluster.DatabaseURL,
+		"HUB_REDIS_URL="+g.environment.Cluster.RedisURL,
 		"HUB_ADMIN_EMAIL="+hubapi.AdminEmail,
-		"HUB_ADMIN_PASSWORD="+password,
+		"HUB_ADMIN_PASSWORD="+g.password,
 		"HUB_KEY_RATE=0",
 	)
 	cmd.Env = append(cmd.Env, g.Settings...)
-	p, err := process.Start("gateway", environment.Dir, cmd, syscall.SIGTERM)
+	p, err := process.Start(name, g.environment.Dir, cmd, syscall.SIGTERM)
 	if err != nil {
-		return nil, Target{}, err
+		return nil, err
 	}
-	target, err := g.prepare(ctx, p, password, environment.Hooks)
+	err = p.WaitUntil(ctx, time.Minute, process.RespondsOK(g.API.BaseURL+"/ready"))
+	if err == nil {
+		err = g.API.SignIn(ctx, g.password)
+	}
 	if err != nil {
 		p.Stop()
-		return nil, Target{}, err
+		return nil, err
 	}
-	return p, target, nil
-}
-
-// prepare waits until the hub is ready, and makes it deliver every event to every hook.
-func (g *Gateway) prepare(ctx context.Context, p *process.Process, password string, hooks []string) (Target, error) {
-	if err := p.WaitUntil(ctx, time.Minute, process.RespondsOK(g.API.BaseURL+"/ready")); err != nil {
-		return Target{}, err
-	}
-	if err := g.API.SignIn(ctx, password); err != nil {
-		return Target{}, err
-	}
-	key, secrets, err := g.API.SetUp(ctx, hooks)
-	return Target{URL: g.API.EventsURL(), Key: key, Secrets: secrets}, err
+	return p, nil
 }
 
 // deliveryPage is a page of the delivery log, as far as the bench reads it.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -10,47 +11,54 @@ import (
 
 // Programs are the executables of a run. Those of the hub are built at most once.
 type Programs struct {
-	executable string // the bench itself
-	hubBinary  string // the hub to measure; "" = built from cmd/hub
-	dir        string // where the hub is built
+	Bench       string // the bench itself
+	HubBinary   string // the hub to measure; "": built
+	NotesBinary string // the hub that hosts the product notes; "": built
+	Source      string // the checkout that both are built from; "": that of the working directory
+	Dir         string // where both are built
 
-	hubOnce sync.Once
-	hubPath string
-	hubErr  error
+	hub, notes program
 }
 
-// NewPrograms returns the programs of a run; executable is the bench's own, hubBinary may be empty.
-func NewPrograms(executable, hubBinary, dir string) *Programs {
-	return &Programs{executable: executable, hubBinary: hubBinary, dir: dir}
+// program is an executable that is built once.
+type program struct {
+	once sync.Once
+	path string
+	err  error
 }
 
 // BenchCommand returns a command that runs the bench itself with arguments.
 func (p *Programs) BenchCommand(args ...string) *exec.Cmd {
-	return exec.Command(p.executable, args...)
+	return exec.Command(p.Bench, args...)
 }
 
-// Hub returns the path of the hub. It is built once, unless a binary was given.
+// Hub returns the path of the hub.
 func (p *Programs) Hub(ctx context.Context) (string, error) {
-	p.hubOnce.Do(func() {
-		if p.hubBinary != "" {
-			p.hubPath, p.hubErr = filepath.Abs(p.hubBinary) // the hub runs in another directory
+	return p.find(ctx, &p.hub, p.HubBinary, "integrationhub/cmd/hub")
+}
+
+// NotesHub returns the path of the hub that hosts the product notes.
+func (p *Programs) NotesHub(ctx context.Context) (string, error) {
+	return p.find(ctx, &p.notes, p.NotesBinary, "integrationhub/hub/hubtest/notes/hubnotes")
+}
+
+// find returns the path of a binary that was given, else of what is built from a package.
+func (p *Programs) find(ctx context.Context, program *program, binary, source string) (string, error) {
+	program.once.Do(func() {
+		if binary != "" {
+			program.path, program.err = filepath.Abs(binary) // the hub runs in another directory
 			return
 		}
-		p.hubPath = filepath.Join(p.dir, "hub")
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", p.hubPath, "integrationhub/cmd/hub")
+		if program.err = os.MkdirAll(p.Dir, 0o755); program.err != nil {
+			return
+		}
+		program.path = filepath.Join(p.Dir, filepath.Base(source))
+		// A checkout may belong to another user, for whom git answers nothing about its version.
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program.path, source)
+		build.Dir = p.Source
 		if out, err := build.CombinedOutput(); err != nil {
-			p.hubErr = fmt.Errorf("building the hub: %w\n%s", err, out)
+			program.err = fmt.Errorf("building %s: %w\n%s", source, err, out)
 		}
 	})
-	return p.hubPath, p.hubErr
-}
-
-// NotesHub builds the hub that hosts the product notes, and returns its path.
-func (p *Programs) NotesHub(ctx context.Context) (string, error) {
-	binary := filepath.Join(p.dir, "hubnotes")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "integrationhub/hub/hubtest/notes/hubnotes")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the hub with a product: %w\n%s", err, out)
-	}
-	return binary, nil
+	return program.path, program.err
 }

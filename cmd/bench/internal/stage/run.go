@@ -11,7 +11,8 @@ type Run struct {
 	Options  Options
 	Dir      string // temporary, with a directory for each stage
 	Programs *service.Programs
-	Progress io.Writer // for a line at each step
+	Before   *service.Programs // of the version to compare with; nil: none
+	Progress io.Writer         // for a line at each step
 }
 
 // Options are the sizes of a run.

@@ -35,6 +35,11 @@ func (st *Stage) WarmUp(ctx context.Context, events int) error {
 	if err := st.AwaitLog(ctx); err != nil {
 		return err
 	}
-	_, err = st.control(ctx, "/control/reset", nil)
+	return st.ClearRecord(ctx)
+}
+
+// ClearRecord clears the receiver's record.
+func (st *Stage) ClearRecord(ctx context.Context) error {
+	_, err := st.control(ctx, "/control/reset", nil)
 	return err
 }

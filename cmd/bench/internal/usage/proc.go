@@ -143,6 +143,14 @@ func ReadMemory(pid int) (m Memory, ok bool) {
 	return m, true
 }
 
+// ResetPeak makes [Memory.Peak] of a process what it has now.
+func ResetPeak(pid int) error {
+	if err := os.WriteFile("/proc/"+strconv.Itoa(pid)+"/clear_refs", []byte("5"), 0); err != nil { // proc(5)
+		return fmt.Errorf("resetting the peak memory: %w", err)
+	}
+	return nil
+}
+
 // MemoryMonitor finds the peak memory of process trees. The kernel keeps a high-water
 // mark for a single process (VmHWM), but none for processes that share memory. Those are
 // sampled every 250 ms: the sum of their private memory, plus the largest shared and the

@@ -9,8 +9,8 @@ import (
 	"integrationhub/hub"
 )
 
-// Account calls a product that the hub hosts as one of its users, as a program with a
-// key of its tenant, or without either as anybody.
+// Account calls a hosted product with the token of a user, with a tenant's key, or without
+// credentials.
 type Account struct {
 	client *Client
 	base   string // of the product's interface, below the hub's address
@@ -36,35 +36,35 @@ func (a Account) WithKey(key string) Account {
 	return a
 }
 
-// Get decodes the answer to a GET into a value.
-func (a Account) Get(ctx context.Context, path string, query url.Values, into any) error {
-	return a.send(ctx, http.MethodGet, path, query, nil, into)
+// Get makes a GET request and decodes the response into result.
+func (a Account) Get(ctx context.Context, path string, query url.Values, result any) error {
+	return a.send(ctx, http.MethodGet, path, query, nil, result)
 }
 
-// Post sends a body and decodes the answer into a value.
-func (a Account) Post(ctx context.Context, path string, body, into any) error {
-	return a.send(ctx, http.MethodPost, path, nil, body, into)
+// Post sends a body and decodes the response into result; both may be nil.
+func (a Account) Post(ctx context.Context, path string, body, result any) error {
+	return a.send(ctx, http.MethodPost, path, nil, body, result)
 }
 
-// Put sends a body and decodes the answer into a value.
-func (a Account) Put(ctx context.Context, path string, body, into any) error {
-	return a.send(ctx, http.MethodPut, path, nil, body, into)
+// Put sends a body and decodes the response into result; both may be nil.
+func (a Account) Put(ctx context.Context, path string, body, result any) error {
+	return a.send(ctx, http.MethodPut, path, nil, body, result)
 }
 
-func (a Account) send(ctx context.Context, method, path string, query url.Values, body, into any) error {
-	k := call{method: method, path: a.base + path, query: query, body: body, public: true}
+func (a Account) send(ctx context.Context, method, path string, query url.Values, body, result any) error {
+	request := call{method: method, path: a.base + path, query: query, body: body, public: true}
 	switch {
 	case a.key != "":
-		k.header = http.Header{hub.HeaderKey: {a.key}}
+		request.header = http.Header{hub.HeaderKey: {a.key}}
 	case a.token != "":
-		k.header = http.Header{"Authorization": {"Bearer " + a.token}}
+		request.header = http.Header{"Authorization": {"Bearer " + a.token}}
 	}
-	reply, err := send[json.RawMessage](ctx, a.client, k)
-	if err != nil || into == nil || len(reply.Raw) == 0 {
+	reply, err := send[json.RawMessage](ctx, a.client, request)
+	if err != nil || result == nil || len(reply.Raw) == 0 {
 		return err
 	}
-	if err := json.Unmarshal(reply.Raw, into); err != nil {
-		return &AnswerError{URL: a.client.base + k.path, Reason: "it is not the JSON that was expected: " + err.Error()}
+	if err := json.Unmarshal(reply.Raw, result); err != nil {
+		return &AnswerError{URL: a.client.base + request.path, Reason: "it is not the JSON that was expected: " + err.Error()}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type AlertInput struct {
 	AlertSettings
 }
 
-// AlertTest is what a test of an alert answers.
+// AlertTest is the response to a test of an alert.
 type AlertTest struct {
 	EventID *string `json:"event_id"` // nil: a mail was sent
 }
@@ -68,7 +68,7 @@ func (c *Client) UpdateAlert(ctx context.Context, alertID string, in AlertSettin
 
 // DeleteAlert ends an alert.
 func (c *Client) DeleteAlert(ctx context.Context, alertID string) error {
-	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: alertsPath + "/" + id(alertID)}))
+	return discard(send[Empty](ctx, c, call{method: http.MethodDelete, path: alertsPath + "/" + id(alertID)}))
 }
 
 // TestAlert sends a test to an alert.

@@ -17,7 +17,7 @@ type Operator struct {
 	Disabled bool `json:"disabled"` // cannot log in
 }
 
-// Session is what a login or a refresh gives.
+// Session is the response of a login or a refresh.
 type Session struct {
 	AccessToken  string   `json:"access_token"`
 	RefreshToken string   `json:"refresh_token"`
@@ -30,8 +30,8 @@ func (s Session) Ends(now time.Time) time.Time {
 	return now.Add(time.Duration(s.ExpiresIn) * time.Second)
 }
 
-// Probe checks without credentials that a hub answers at the client's address. What
-// answers instead is a [NotHubError] or a foreign [Problem].
+// Probe checks without credentials that a hub answers at the client's address. Another server
+// is a [NotHubError] or a foreign [Problem].
 func (c *Client) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -41,28 +41,28 @@ func (c *Client) Probe(ctx context.Context) error {
 	}
 	var problem *Problem
 	if errors.As(err, &problem) && !problem.IsForeign {
-		return nil // a hub, though not a well one
+		return nil // a hub that is not healthy
 	}
 	return err
 }
 
 // Login opens a session with an operator's e-mail address and password.
 func (c *Client) Login(ctx context.Context, email, password string) (Reply[Session], error) {
-	k := post("/api/v1/auth/login", map[string]string{"email": email, "password": password})
-	k.public = true
-	return send[Session](ctx, c, k)
+	request := post("/api/v1/auth/login", map[string]string{"email": email, "password": password})
+	request.public = true
+	return send[Session](ctx, c, request)
 }
 
 // Refresh exchanges a refresh token for a new session; the token is used up.
 func (c *Client) Refresh(ctx context.Context, refreshToken string) (Reply[Session], error) {
-	k := post("/api/v1/auth/refresh", map[string]string{"refresh_token": refreshToken})
-	k.public = true
-	return send[Session](ctx, c, k)
+	request := post("/api/v1/auth/refresh", map[string]string{"refresh_token": refreshToken})
+	request.public = true
+	return send[Session](ctx, c, request)
 }
 
 // Logout ends the session of a refresh token.
 func (c *Client) Logout(ctx context.Context, refreshToken string) error {
-	return discard(send[None](ctx, c, post("/api/v1/auth/logout", map[string]string{"refresh_token": refreshToken})))
+	return discard(send[Empty](ctx, c, post("/api/v1/auth/logout", map[string]string{"refresh_token": refreshToken})))
 }
 
 // Me returns the operator whose token the client uses.

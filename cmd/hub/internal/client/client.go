@@ -1,6 +1,5 @@
-// Package client speaks the hub's own HTTP API: typed requests and answers, typed
-// errors, and the live tail. Every answer also carries the bytes the hub sent, so
-// that a caller can show them unchanged.
+// Package client calls the hub's HTTP API: typed requests, responses and errors, and the
+// live tail. Every response also has the bytes that the hub sent, to be shown unchanged.
 package client
 
 import (
@@ -18,14 +17,14 @@ import (
 	"integrationhub/hub"
 )
 
-// answerMax is the most that is read of one answer, in bytes. A page of 200
+// answerMax bounds one response, in bytes. A page of 200
 // deliveries with payloads of 1 MiB stays below it.
 const answerMax = 256 << 20
 
-// callTimeout bounds one call, the live tail excepted.
+// callTimeout bounds one call, but not the live tail.
 const callTimeout = 60 * time.Second
 
-// Tokens provides the bearer token of an operator.
+// Tokens returns the bearer token of an operator.
 type Tokens interface {
 	// Token returns a token that should be valid now.
 	Token(ctx context.Context) (string, error)
@@ -37,7 +36,7 @@ type Tokens interface {
 // ErrNoRenewal is returned by [Tokens] when a refused token cannot be replaced.
 var ErrNoRenewal = errors.New("the token cannot be renewed")
 
-// StaticToken is a token that was given and is never renewed.
+// StaticToken is a token that is never renewed.
 type StaticToken string
 
 // Token implements [Tokens].
@@ -55,14 +54,14 @@ type Client struct {
 	agent  string
 }
 
-// Options say how a [Client] calls.
+// Options are the settings of a [Client].
 type Options struct {
-	Tokens Tokens // operator's right; may be nil
+	Tokens Tokens // of an operator; may be nil
 	Key    string // a tenant's key; used instead of Tokens where it is set
 	Agent  string // User-Agent
 }
 
-// New makes a client of the hub at base, an absolute http(s) URL under which /api/v1 lies.
+// New returns a client of the hub at base, an absolute http(s) URL above /api/v1.
 func New(base string, o Options) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -96,10 +95,10 @@ func (c *Client) WithKey(key string) *Client {
 	return &other
 }
 
-// Reply is an answer of the hub: its value, and its bytes as they came.
+// Reply is a response of the hub: its value and its bytes.
 type Reply[T any] struct {
 	Value T
-	Raw   json.RawMessage // empty for answers without a body
+	Raw   json.RawMessage // empty for responses without a body
 }
 
 // Page is one page of a list.
@@ -134,15 +133,15 @@ type call struct {
 	query  url.Values
 	body   any         // nil: none
 	header http.Header // more headers; may be nil
-	public bool        // needs no right
+	public bool        // needs no credentials
 }
 
-// send makes the call and decodes its answer into a T.
-func send[T any](ctx context.Context, c *Client, k call) (Reply[T], error) {
+// send makes the call and decodes its response into a T.
+func send[T any](ctx context.Context, c *Client, request call) (Reply[T], error) {
 	var reply Reply[T]
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	resp, err := c.open(ctx, k)
+	resp, err := c.open(ctx, request)
 	if err != nil {
 		return reply, err
 	}
@@ -152,42 +151,42 @@ func send[T any](ctx context.Context, c *Client, k call) (Reply[T], error) {
 		return reply, &ConnectError{URL: c.base, Err: fmt.Errorf("reading the answer: %w", err)}
 	}
 	if len(raw) > answerMax {
-		return reply, &AnswerError{URL: c.base + k.path, Reason: "it is larger than 256 MiB"}
+		return reply, &AnswerError{URL: c.base + request.path, Reason: "it is larger than 256 MiB"}
 	}
 	if resp.StatusCode == http.StatusNoContent || len(bytes.TrimSpace(raw)) == 0 {
 		return reply, nil
 	}
 	reply.Raw = raw
 	if err := json.Unmarshal(raw, &reply.Value); err != nil {
-		return reply, &AnswerError{URL: c.base + k.path, Reason: "it is not the JSON that was expected: " + err.Error()}
+		return reply, &AnswerError{URL: c.base + request.path, Reason: "it is not the JSON that was expected: " + err.Error()}
 	}
 	return reply, nil
 }
 
-// open makes the call and gives its 2xx answer, whose body the caller closes. One that is
-// no hub's is a [NotHubError]. A refused operator's token is renewed once.
-func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
-	body, err := encode(k.body)
+// open makes the call and returns its 2xx response; the caller closes the body. A response
+// without [hub.HeaderHub] is a [NotHubError]. A refused operator's token is renewed once.
+func (c *Client) open(ctx context.Context, request call) (*http.Response, error) {
+	body, err := encode(request.body)
 	if err != nil {
 		return nil, err
 	}
-	right, token, err := c.right(ctx, k)
+	authorization, token, err := c.authorization(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	for renewed := false; ; renewed = true {
-		resp, err := c.once(ctx, k, body, right)
+		resp, err := c.sendOnce(ctx, request, body, authorization)
 		if err != nil {
 			return nil, err
 		}
 		isOK := resp.StatusCode >= 200 && resp.StatusCode < 300
 		if isOK && !isFromHub(resp) {
-			return nil, readNotHub(resp, c.base+k.path)
+			return nil, readNotHub(resp, c.base+request.path)
 		}
 		if isOK {
 			return resp, nil
 		}
-		problem := readProblem(resp, c.base+k.path)
+		problem := readProblem(resp, c.base+request.path)
 		if resp.StatusCode != http.StatusUnauthorized || token == "" || renewed {
 			return nil, problem
 		}
@@ -198,14 +197,14 @@ func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		right = http.Header{"Authorization": {"Bearer " + token}}
+		authorization = http.Header{"Authorization": {"Bearer " + token}}
 	}
 }
 
-// right gives the header that carries the caller's right, and the operator's token in it.
-func (c *Client) right(ctx context.Context, k call) (http.Header, string, error) {
+// authorization returns the header with the key or the token, and the operator's token.
+func (c *Client) authorization(ctx context.Context, request call) (http.Header, string, error) {
 	switch {
-	case k.public:
+	case request.public:
 		return nil, "", nil
 	case c.key != "":
 		return http.Header{hub.HeaderKey: {c.key}}, "", nil
@@ -220,12 +219,12 @@ func (c *Client) right(ctx context.Context, k call) (http.Header, string, error)
 	}
 }
 
-func (c *Client) once(ctx context.Context, k call, body []byte, right http.Header) (*http.Response, error) {
-	address := c.base + k.path
-	if len(k.query) > 0 {
-		address += "?" + k.query.Encode()
+func (c *Client) sendOnce(ctx context.Context, request call, body []byte, authorization http.Header) (*http.Response, error) {
+	address := c.base + request.path
+	if len(request.query) > 0 {
+		address += "?" + request.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, k.method, address, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, request.method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)
 	}
@@ -234,8 +233,8 @@ func (c *Client) once(ctx context.Context, k call, body []byte, right http.Heade
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.agent)
-	for _, more := range []http.Header{k.header, right} {
-		for name, values := range more {
+	for _, header := range []http.Header{request.header, authorization} {
+		for name, values := range header {
 			req.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
@@ -274,7 +273,7 @@ func post(path string, body any) call {
 // id escapes an id for a path.
 func id(s string) string { return url.PathEscape(s) }
 
-// None stands for an answer without a body.
-type None struct{}
+// Empty is a response without a body.
+type Empty struct{}
 
 func discard[T any](_ Reply[T], err error) error { return err }

@@ -50,7 +50,7 @@ type Waiting struct {
 	Explanation string     `json:"explanation"`
 }
 
-// Attempt is one try of a delivery.
+// Attempt is one HTTP request of a delivery.
 type Attempt struct {
 	Number          int               `json:"number"` // 1 is the first
 	StartedAt       time.Time         `json:"started_at"`
@@ -131,20 +131,20 @@ func (c *Client) Delivery(ctx context.Context, deliveryID string) (Reply[Deliver
 	return send[Delivery](ctx, c, get("/api/v1/deliveries/"+id(deliveryID), nil))
 }
 
-// Retried is what retrying a delivery answers.
-type Retried struct {
+// RetryResult is the response to a retry or a discard of a delivery.
+type RetryResult struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`
 }
 
 // Retry sends a delivery once more.
-func (c *Client) Retry(ctx context.Context, deliveryID string) (Reply[Retried], error) {
-	return send[Retried](ctx, c, post("/api/v1/deliveries/"+id(deliveryID)+"/retry", struct{}{}))
+func (c *Client) Retry(ctx context.Context, deliveryID string) (Reply[RetryResult], error) {
+	return send[RetryResult](ctx, c, post("/api/v1/deliveries/"+id(deliveryID)+"/retry", struct{}{}))
 }
 
 // Discard fails a delivery that waits, so that those behind it pass.
-func (c *Client) Discard(ctx context.Context, deliveryID string) (Reply[Retried], error) {
-	return send[Retried](ctx, c, post("/api/v1/deliveries/"+id(deliveryID)+"/discard", struct{}{}))
+func (c *Client) Discard(ctx context.Context, deliveryID string) (Reply[RetryResult], error) {
+	return send[RetryResult](ctx, c, post("/api/v1/deliveries/"+id(deliveryID)+"/discard", struct{}{}))
 }
 
 // Replay is a durable job that delivers again what a filter matches, or to an endpoint
@@ -163,7 +163,7 @@ type Replay struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ReplayCount is what a dry run answers: how many deliveries the filter matches.
+// ReplayCount is the response to a dry run: how many deliveries the filter matches.
 type ReplayCount struct {
 	Count int64 `json:"count"`
 }

@@ -37,7 +37,7 @@ type Endpoint struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ReceiverSettings is what a receiver asks for.
+// ReceiverSettings are headers and the client certificate for a receiver.
 type ReceiverSettings struct {
 	Headers           *map[string]string `json:"headers,omitempty"`            // nil = as they are
 	ClientCertificate *Certificate       `json:"client_certificate,omitempty"` // nil = as it is; zero = none
@@ -103,7 +103,7 @@ func (c *Client) UpdateEndpoint(ctx context.Context, endpointID string, in Endpo
 
 // DeleteEndpoint ends an endpoint.
 func (c *Client) DeleteEndpoint(ctx context.Context, endpointID string) error {
-	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: endpointsPath + "/" + id(endpointID)}))
+	return discard(send[Empty](ctx, c, call{method: http.MethodDelete, path: endpointsPath + "/" + id(endpointID)}))
 }
 
 // Rotation is how a secret is replaced.
@@ -130,15 +130,15 @@ func (c *Client) MatchEvent(ctx context.Context, endpointID string, event json.R
 	return send[Match](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/match", map[string]json.RawMessage{"event": event}))
 }
 
-// Pinged is what a ping answers.
-type Pinged struct {
+// PingResult is the response to a ping.
+type PingResult struct {
 	ID string `json:"id"` // of the event that was sent
 }
 
 // Ping sends hub.ping to an endpoint, or the example of an event type.
-func (c *Client) Ping(ctx context.Context, endpointID, eventType string) (Reply[Pinged], error) {
+func (c *Client) Ping(ctx context.Context, endpointID, eventType string) (Reply[PingResult], error) {
 	body := struct {
 		EventType string `json:"event_type,omitempty"`
 	}{eventType}
-	return send[Pinged](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/ping", body))
+	return send[PingResult](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/ping", body))
 }

@@ -115,7 +115,7 @@ func (e *AnswerError) Error() string {
 // problemMax is the most that is read of an error answer, in bytes.
 const problemMax = 1 << 20
 
-// readProblem reads an answer outside 2xx and closes it. Answers that are no
+// readProblem reads a response outside 2xx and closes it. Responses that are no
 // problem document (a proxy's error page) keep only their status.
 func readProblem(resp *http.Response, address string) *Problem {
 	defer func() { _ = resp.Body.Close() }()

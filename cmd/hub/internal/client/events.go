@@ -30,15 +30,15 @@ type EventInput struct {
 	ID            string          `json:"id,omitempty"` // makes publishing idempotent
 }
 
-// Accepted is what publishing one event answers.
-type Accepted struct {
+// PublishResult is the response to publishing one event.
+type PublishResult struct {
 	ID         string `json:"id"`
 	Deliveries int    `json:"deliveries"`
 }
 
-// AcceptedBatch is what publishing a batch answers, in the order of the batch.
-type AcceptedBatch struct {
-	Items []Accepted `json:"items"`
+// BatchResult is the response to publishing a batch, in the order of the batch.
+type BatchResult struct {
+	Items []PublishResult `json:"items"`
 }
 
 // EventQuery filters the list of events; empty fields do not filter.
@@ -47,18 +47,18 @@ type EventQuery struct {
 }
 
 // Publish publishes one event. idempotencyKey may be "".
-func (c *Client) Publish(ctx context.Context, in EventInput, idempotencyKey string) (Reply[Accepted], error) {
-	k := post("/api/v1/events", in)
+func (c *Client) Publish(ctx context.Context, in EventInput, idempotencyKey string) (Reply[PublishResult], error) {
+	request := post("/api/v1/events", in)
 	if idempotencyKey != "" {
-		k.header = http.Header{"Idempotency-Key": {idempotencyKey}}
+		request.header = http.Header{"Idempotency-Key": {idempotencyKey}}
 	}
-	return send[Accepted](ctx, c, k)
+	return send[PublishResult](ctx, c, request)
 }
 
 // PublishBatch publishes up to 500 events, all or nothing. The events are JSON
 // objects with the fields of [EventInput].
-func (c *Client) PublishBatch(ctx context.Context, events []json.RawMessage) (Reply[AcceptedBatch], error) {
-	return send[AcceptedBatch](ctx, c, post("/api/v1/events/batch", map[string]any{"events": events}))
+func (c *Client) PublishBatch(ctx context.Context, events []json.RawMessage) (Reply[BatchResult], error) {
+	return send[BatchResult](ctx, c, post("/api/v1/events/batch", map[string]any{"events": events}))
 }
 
 // Events lists events, newest first.

@@ -65,7 +65,7 @@ func (c *Client) UpdateEventType(ctx context.Context, typeID string, in EventTyp
 
 // DeleteEventType deletes an event type.
 func (c *Client) DeleteEventType(ctx context.Context, typeID string) error {
-	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: eventTypesPath + "/" + id(typeID)}))
+	return discard(send[Empty](ctx, c, call{method: http.MethodDelete, path: eventTypesPath + "/" + id(typeID)}))
 }
 
 // EventTypeDocument returns the webhooks of a product as an OpenAPI document.

@@ -65,7 +65,7 @@ type AuditItem struct {
 	Count      int        `json:"count"`  // how often it happened within the minute
 }
 
-// AuditActor is who did it.
+// AuditActor is the actor of an audit entry.
 type AuditActor struct {
 	Type  string `json:"type"` // operator, key, tenant_user, system, anonymous
 	ID    string `json:"id"`

@@ -17,6 +17,7 @@ type Integration struct {
 	Product         string     `json:"product"` // the peer
 	Status          string     `json:"status"`  // active, inactive or error
 	Disabled        bool       `json:"disabled"`
+	Ordered         bool       `json:"ordered"`
 	LastError       string     `json:"last_error"` // "" = none
 	Features        []string   `json:"features"`   // of the peer
 	Enabled         []string   `json:"enabled"`    // uses asked for
@@ -53,8 +54,8 @@ type LinkInput struct {
 	Features     []string `json:"features,omitempty"`
 }
 
-// Linked are the integrations of both sides; one where the registration failed.
-type Linked struct {
+// LinkResult has the integrations of both sides; only one if the registration failed.
+type LinkResult struct {
 	Integrations []Integration `json:"integrations"`
 }
 
@@ -86,8 +87,8 @@ func (c *Client) Connect(ctx context.Context, in ConnectInput) (Reply[Integratio
 }
 
 // Link connects two tenants that both live in the hub.
-func (c *Client) Link(ctx context.Context, in LinkInput) (Reply[Linked], error) {
-	return send[Linked](ctx, c, post(integrationsPath+"/link", in))
+func (c *Client) Link(ctx context.Context, in LinkInput) (Reply[LinkResult], error) {
+	return send[LinkResult](ctx, c, post(integrationsPath+"/link", in))
 }
 
 // Integrations lists integrations.
@@ -111,10 +112,18 @@ func (c *Client) TestIntegration(ctx context.Context, integrationID string) (Rep
 	return send[IntegrationTest](ctx, c, post(integrationsPath+"/"+id(integrationID)+"/test", struct{}{}))
 }
 
-// RotateIntegrationSecret makes a new webhook secret, shown this once, and tells the
-// peer; the old one is accepted too for overlap.
+// RotateIntegrationSecret creates a new webhook secret, shown this once, and registers it with
+// the peer; the old one is accepted too for overlap.
 func (c *Client) RotateIntegrationSecret(ctx context.Context, integrationID string, overlap time.Duration) (Reply[Integration], error) {
 	return send[Integration](ctx, c, post(integrationsPath+"/"+id(integrationID)+"/rotate-secret", overlapInput(overlap)))
+}
+
+// UpdateIntegration sets whether the peer gets the events of one ordering key one at a time.
+func (c *Client) UpdateIntegration(ctx context.Context, integrationID string, ordered bool) (Reply[Integration], error) {
+	body := struct {
+		Ordered bool `json:"ordered"`
+	}{ordered}
+	return send[Integration](ctx, c, call{method: http.MethodPut, path: integrationsPath + "/" + id(integrationID), body: body})
 }
 
 // EnableIntegration resumes an integration that was disabled.

@@ -49,7 +49,7 @@ func (c *Client) CreateKey(ctx context.Context, in KeyInput) (Reply[Key], error)
 
 // RevokeKey ends a key at once.
 func (c *Client) RevokeKey(ctx context.Context, keyID string) error {
-	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: "/api/v1/keys/" + id(keyID)}))
+	return discard(send[Empty](ctx, c, call{method: http.MethodDelete, path: "/api/v1/keys/" + id(keyID)}))
 }
 
 // RotateKey makes a new key like the old one, which stays valid for overlap.

@@ -13,18 +13,18 @@ type LookupQuery struct {
 	CPF   string `json:"cpf,omitempty"` // its last two digits
 }
 
-// Found is what is known of a person.
-type Found struct {
-	Phone      string       `json:"phone"` // in the international form; "" = not looked up by it
-	Email      string       `json:"email"`
-	CPF        string       `json:"cpf"` // masked
-	Matches    []FoundMatch `json:"matches"`
-	Truncated  bool         `json:"truncated"`  // there may be more matches
-	Deliveries []Delivery   `json:"deliveries"` // the newest that have the number, or a match
+// LookupResult has the records and deliveries of a person.
+type LookupResult struct {
+	Phone      string        `json:"phone"` // in the international form; "" = not looked up by it
+	Email      string        `json:"email"`
+	CPF        string        `json:"cpf"` // masked
+	Matches    []LookupMatch `json:"matches"`
+	Truncated  bool          `json:"truncated"`  // there may be more matches
+	Deliveries []Delivery    `json:"deliveries"` // the newest that have the number, or a match
 }
 
-// FoundMatch is a record of a product.
-type FoundMatch struct {
+// LookupMatch is a record of a product.
+type LookupMatch struct {
 	Product  string `json:"product"`
 	TenantID string `json:"tenant_id"`
 	Kind     string `json:"kind"` // patient, client, contact
@@ -33,10 +33,10 @@ type FoundMatch struct {
 	URL      string `json:"url"` // where people look at it; "" = nowhere
 }
 
-// Lookup finds people and deliveries. What is looked up is in the body: addresses are kept in
+// Lookup finds people and deliveries. The query is in the body: addresses are kept in
 // logs.
-func (c *Client) Lookup(ctx context.Context, in LookupQuery) (Reply[Found], error) {
-	return send[Found](ctx, c, post("/api/v1/lookup", in))
+func (c *Client) Lookup(ctx context.Context, in LookupQuery) (Reply[LookupResult], error) {
+	return send[LookupResult](ctx, c, post("/api/v1/lookup", in))
 }
 
 // SentMail is an email as it was sent, or would have been without a server.

@@ -36,5 +36,5 @@ func (c *Client) UpdateOperator(ctx context.Context, operatorID string, in Opera
 
 // DeleteOperator deletes an operator.
 func (c *Client) DeleteOperator(ctx context.Context, operatorID string) error {
-	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: operatorsPath + "/" + id(operatorID)}))
+	return discard(send[Empty](ctx, c, call{method: http.MethodDelete, path: operatorsPath + "/" + id(operatorID)}))
 }

@@ -29,17 +29,17 @@ const (
 	lastWait  = 10 * time.Second
 )
 
-// TailEvents tell what happens to the connection of a [Client.Tail].
-type TailEvents struct {
+// TailHooks are called when the connection of a [Client.Tail] changes.
+type TailHooks struct {
 	Opened func()                              // connected, again or for the first time
-	Lost   func(err error, wait time.Duration) // broke off; tries again after wait
+	Lost   func(err error, wait time.Duration) // lost; reconnects after wait
 }
 
-// Tail follows the live tail and calls each for every message, in order, until ctx
-// ends (nil), each fails (its error) or the hub refuses (its [Problem]). Once it was
-// connected it reconnects by itself, resuming after the last message it saw.
-func (c *Client) Tail(ctx context.Context, filter DeliveryQuery, on TailEvents, each func(Message) error) error {
-	t := tail{client: c, filter: filter, on: on, each: each, wait: firstWait}
+// Tail calls each for every message of the live tail, in order. It returns nil when ctx ends,
+// the error of each, or the [Problem] of a hub that refuses. Once it was connected it
+// reconnects by itself and resumes after the last message.
+func (c *Client) Tail(ctx context.Context, filter DeliveryQuery, hooks TailHooks, each func(Message) error) error {
+	t := tail{client: c, filter: filter, hooks: hooks, each: each, wait: firstWait}
 	for {
 		err := t.follow(ctx)
 		var stop *stopError
@@ -51,7 +51,7 @@ func (c *Client) Tail(ctx context.Context, filter DeliveryQuery, on TailEvents, 
 		case !t.connected || !worthRetrying(err):
 			return err
 		}
-		on.Lost(err, t.wait)
+		hooks.Lost(err, t.wait)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -67,37 +67,37 @@ type stopError struct{ error }
 type tail struct {
 	client    *Client
 	filter    DeliveryQuery
-	on        TailEvents
+	hooks     TailHooks
 	each      func(Message) error
 	connected bool   // was connected at least once
 	last      string // id of the last message
 	wait      time.Duration
-	seen      map[string]bool // ids of recent messages
+	recent    map[string]bool // ids of recent messages
 	order     []string        // the same, oldest first
 }
 
-// seenMax is how many messages are remembered: after a connection was made anew some
-// of the last seconds come again.
-const seenMax = 4096
+// maxRecent is how many ids of messages are kept: after a reconnect the hub repeats some of
+// the last seconds.
+const maxRecent = 4096
 
-// isNew reports whether a message with an id of its own was not seen before.
+// isNew adds an id to the recent ones and reports whether it was not among them.
 func (t *tail) isNew(id string) bool {
-	if t.seen[id] {
+	if t.recent[id] {
 		return false
 	}
-	if t.seen == nil {
-		t.seen = make(map[string]bool)
+	if t.recent == nil {
+		t.recent = make(map[string]bool)
 	}
-	t.seen[id] = true
-	if t.order = append(t.order, id); len(t.order) > seenMax {
-		delete(t.seen, t.order[0])
+	t.recent[id] = true
+	if t.order = append(t.order, id); len(t.order) > maxRecent {
+		delete(t.recent, t.order[0])
 		t.order = t.order[1:]
 	}
 	return true
 }
 
-// worthRetrying reports whether the hub may answer otherwise in a moment: it restarts
-// (and has no token for this machine meanwhile), or is busy.
+// worthRetrying reports whether an error is temporary: the hub restarts (without a token for
+// this machine meanwhile) or is busy.
 func worthRetrying(err error) bool {
 	var problem *Problem
 	if errors.As(err, &problem) {
@@ -109,28 +109,28 @@ func worthRetrying(err error) bool {
 
 // follow connects once and reads until the connection ends.
 func (t *tail) follow(ctx context.Context) error {
-	k := get("/api/v1/events/stream", t.filter.values())
-	k.header = http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
+	request := get("/api/v1/events/stream", t.filter.values())
+	request.header = http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
 	if t.last != "" {
-		k.header.Set("Last-Event-ID", t.last)
+		request.header.Set("Last-Event-ID", t.last)
 	}
-	resp, err := t.client.open(ctx, k)
+	resp, err := t.client.open(ctx, request)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-		return &stopError{&AnswerError{URL: t.client.base + k.path, Reason: "it is not an event stream"}}
+		return &stopError{&AnswerError{URL: t.client.base + request.path, Reason: "it is not an event stream"}}
 	}
 	t.connected = true
-	t.on.Opened()
+	t.hooks.Opened()
 	if err := t.read(resp.Body); err != nil {
 		return err
 	}
 	return &ConnectError{URL: t.client.base, Err: io.ErrUnexpectedEOF}
 }
 
-// read takes messages off a stream until it ends.
+// read calls each for the messages of a stream until it ends.
 func (t *tail) read(stream io.Reader) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(make([]byte, 0, 64<<10), lineMax)

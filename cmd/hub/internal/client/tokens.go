@@ -41,5 +41,5 @@ func (c *Client) CreateAPIToken(ctx context.Context, in APITokenInput) (Reply[AP
 
 // DeleteAPIToken ends a token at once.
 func (c *Client) DeleteAPIToken(ctx context.Context, tokenID string) error {
-	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: "/api/v1/tokens/" + id(tokenID)}))
+	return discard(send[Empty](ctx, c, call{method: http.MethodDelete, path: "/api/v1/tokens/" + id(tokenID)}))
 }

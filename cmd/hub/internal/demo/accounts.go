@@ -10,12 +10,12 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// openedAccount is when an account of a hosted product was opened.
+// openedAccount says when an account of a hosted product was opened.
 type openedAccount int
 
 const (
-	notHosted   openedAccount = iota // the hub does not run the product
-	openedFirst                      // by an earlier demo
+	notHosted     openedAccount = iota // the hub does not run the product
+	openedEarlier                      // by an earlier demo
 	openedNow
 )
 
@@ -29,7 +29,7 @@ func (d *demo) openAccount(name string, register func() error) (openedAccount, e
 		return notHosted, nil
 	case errors.As(err, &problem) && (problem.Code == "slug_taken" || problem.Code == "email_taken"):
 		d.Console.Say("   %s has been there since an earlier demo.", name)
-		return openedFirst, nil
+		return openedEarlier, nil
 	case err != nil:
 		return notHosted, err
 	}

@@ -26,7 +26,7 @@ const (
 // showChat opens a company on the messaging platform, where the hub hosts it, links it with
 // the demo's clinic, and follows a chat message from the guest's phone to the clinic.
 func (d *demo) showChat(ctx context.Context) error {
-	isThere, err := d.openChat(ctx)
+	exists, err := d.openChat(ctx)
 	if err != nil {
 		return fmt.Errorf("opening the demo's company: %w", err)
 	}
@@ -34,7 +34,7 @@ func (d *demo) showChat(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("finding the demo's clinic: %w", err)
-	case !isThere || !found:
+	case !exists || !found:
 		return nil
 	}
 	company, found, err := d.FindTenant(ctx, chatName, chatProduct)
@@ -55,7 +55,7 @@ func (d *demo) showChat(ctx context.Context) error {
 
 // openChat signs the company up and pairs its phone, once. It returns false where the hub
 // does not run the platform, or has no simulated network.
-func (d *demo) openChat(ctx context.Context) (isThere bool, err error) {
+func (d *demo) openChat(ctx context.Context) (exists bool, err error) {
 	d.step("The third product is the messaging platform: a company signs up, and pairs its phone by scanning a code.",
 		fmt.Sprintf(`curl -sS %s/%s/auth/signup -H 'Content-Type: application/json' -d '{"companyName":%q,…}'`, d.Operator.Base(), chatProduct, chatName))
 	password := strings.ToLower(rand.Text())
@@ -64,20 +64,20 @@ func (d *demo) openChat(ctx context.Context) (isThere bool, err error) {
 		return d.Operator.Platform("").Post(ctx, "/auth/signup", map[string]any{"name": "Demo", "companyName": chatName, "email": chatEmail, "password": password}, &session)
 	})
 	if err != nil || opened != openedNow {
-		return opened == openedFirst, err
+		return opened == openedEarlier, err
 	}
 	agent := d.Operator.Platform(session.Token)
-	connection, isThere, err := d.pairPhone(ctx, agent)
-	if err == nil && isThere {
+	connection, exists, err := d.pairPhone(ctx, agent)
+	if err == nil && exists {
 		d.sessions.company, d.sessions.connection = &agent, connection
 		d.Console.Say("   %s, connected by the phone %s. Its administrator logs in as %s with the password %s (shown this once).", chatName, chatNumber, chatEmail, password)
 	}
-	return isThere, err
+	return exists, err
 }
 
 // pairPhone connects the company with a phone of the simulated network. It returns false
 // where there is none: outside of development.
-func (d *demo) pairPhone(ctx context.Context, company client.Account) (connection int64, paired bool, err error) {
+func (d *demo) pairPhone(ctx context.Context, company client.Account) (connectionID int64, paired bool, err error) {
 	err = d.addPhone(ctx, chatNumber, chatName)
 	var problem *client.Problem
 	if errors.As(err, &problem) && problem.Status == http.StatusNotFound {
@@ -87,19 +87,19 @@ func (d *demo) pairPhone(ctx context.Context, company client.Account) (connectio
 	if err != nil {
 		return 0, false, err
 	}
-	var made struct {
+	var created struct {
 		ID int64 `json:"id"`
 	}
-	if err := company.Post(ctx, "/whatsapp", map[string]any{"name": "Reception"}, &made); err != nil {
+	if err := company.Post(ctx, "/whatsapp", map[string]any{"name": "Reception"}, &created); err != nil {
 		return 0, false, err
 	}
 	var code struct {
 		Text string `json:"qrcode"`
 	}
-	if err := company.Get(ctx, fmt.Sprintf("/whatsapp/%d/qrCode", made.ID), nil, &code); err != nil {
+	if err := company.Get(ctx, fmt.Sprintf("/whatsapp/%d/qrCode", created.ID), nil, &code); err != nil {
 		return 0, false, err
 	}
-	return made.ID, true, company.Post(ctx, "/sandbox/phones/"+chatNumber+"/scan", map[string]any{"code": code.Text}, nil)
+	return created.ID, true, company.Post(ctx, "/sandbox/phones/"+chatNumber+"/scan", map[string]any{"code": code.Text}, nil)
 }
 
 // addPhone adds a phone to the simulated network, or finds it there.

@@ -35,7 +35,7 @@ type linkedAccounts struct {
 // showClinic links a clinic with the demo's organization, where the hub hosts both, and
 // follows a booking and its cancellation from one to the other.
 func (d *demo) showClinic(ctx context.Context) error {
-	there, err := d.openClinic(ctx)
+	exists, err := d.openClinic(ctx)
 	if err != nil {
 		return fmt.Errorf("opening the demo's clinic: %w", err)
 	}
@@ -43,7 +43,7 @@ func (d *demo) showClinic(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("finding the demo's organization: %w", err)
-	case !there || !found:
+	case !exists || !found:
 		return nil // the hub does not run both
 	}
 	c := &linkedAccounts{salon: salon, public: d.Operator.Account(salonProduct, "")}
@@ -64,7 +64,7 @@ func (d *demo) showClinic(ctx context.Context) error {
 
 // openClinic creates the clinic and its patient, once. It returns false where the hub does
 // not run the product.
-func (d *demo) openClinic(ctx context.Context) (there bool, err error) {
+func (d *demo) openClinic(ctx context.Context) (exists bool, err error) {
 	d.step("A second product in the same hub, the clinic: its own accounts, data and keys.",
 		fmt.Sprintf(`curl -sS %s/%s/api/v1/auth/register -H 'Content-Type: application/json' -d '{"clinic_name":%q,…}'`,
 			d.Operator.Base(), clinicProduct, clinicName))
@@ -78,7 +78,7 @@ func (d *demo) openClinic(ctx context.Context) (there bool, err error) {
 		}, &session)
 	})
 	if err != nil || opened != openedNow {
-		return opened == openedFirst, err
+		return opened == openedEarlier, err
 	}
 	admin := d.Operator.Account(clinicProduct, session.AccessToken)
 	d.sessions.clinic = &admin
@@ -102,7 +102,7 @@ func (d *demo) link(ctx context.Context, c *linkedAccounts) error {
 	return err
 }
 
-// patientSearch is what the clinic answers a connected product that asks for a number.
+// patientSearch is the clinic's response to a search by phone number.
 type patientSearch struct {
 	Patient *struct {
 		ID   string `json:"id"`
@@ -111,7 +111,7 @@ type patientSearch struct {
 	} `json:"patient"`
 }
 
-// findGuest asks the clinic, as a connected product does, whose the guest's number is.
+// findGuest searches the clinic for the guest's number, as a connected product.
 func (d *demo) findGuest(ctx context.Context, c *linkedAccounts) error {
 	key, err := d.createKey(ctx, c.clinic, "patient.search", "appointment.read")
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *demo) findGuest(ctx context.Context, c *linkedAccounts) error {
 	return nil
 }
 
-// bookedGuest is the answer to a public booking.
+// bookedGuest is the response to a public booking.
 type bookedGuest struct {
 	ID           string    `json:"appointment_id"`
 	Token        string    `json:"cancel_token"`
@@ -143,7 +143,7 @@ type bookedGuest struct {
 	Professional string    `json:"professional"`
 }
 
-// person is somebody who books at the salon and is a patient of the clinic.
+// person is a client of the salon and a patient of the clinic.
 type person struct{ name, phone, email string }
 
 var guest = person{guestName, guestPhone, guestEmail}

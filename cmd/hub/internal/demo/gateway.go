@@ -30,14 +30,14 @@ const (
 // interrupted demo left behind.
 const leftoverAge = 10 * time.Minute
 
-// pollInterval is how often the log is looked at for an outcome.
+// pollInterval is the interval between reads of the log.
 const pollInterval = 100 * time.Millisecond
 
 // Console is where a demo prints.
 type Console interface {
-	// Say prints a line for people.
+	// Say prints a line.
 	Say(format string, args ...any)
-	// Warn prints what must not be missed.
+	// Warn prints a warning.
 	Warn(format string, args ...any)
 	// Heading, Success and Status paint text where the terminal has colours.
 	Heading(text string) string
@@ -45,7 +45,7 @@ type Console interface {
 	Status(status string) string
 	// Signatures describes what a receiver found of a delivery's signatures.
 	Signatures(delivery receiver.Delivery) string
-	// Log prints what the log has of deliveries: as JSON all of them, else the last.
+	// Log prints deliveries of the log: as JSON all of them, else the last.
 	Log(deliveries []client.Reply[client.Delivery]) error
 }
 
@@ -62,7 +62,7 @@ type Options struct {
 // Run runs the demo until it ends, fails, or ctx is done. Its keys and its endpoint are
 // removed at the end, also then.
 func Run(ctx context.Context, options Options) error {
-	d := &demo{Options: options, seen: map[string][]receiver.Delivery{}, arrival: make(chan struct{}, 1)}
+	d := &demo{Options: options, received: map[string][]receiver.Delivery{}, arrival: make(chan struct{}, 1)}
 	defer d.cleanUp()
 	return d.run(ctx)
 }
@@ -76,9 +76,9 @@ type demo struct {
 	steps    int
 	sessions sessions
 
-	mu      sync.Mutex
-	seen    map[string][]receiver.Delivery // by event id
-	arrival chan struct{}                  // a delivery was seen
+	mu       sync.Mutex
+	received map[string][]receiver.Delivery // by event id
+	arrival  chan struct{}                  // a delivery was seen
 }
 
 func (d *demo) run(ctx context.Context) error {
@@ -99,7 +99,7 @@ func (d *demo) run(ctx context.Context) error {
 	}
 	d.step("Receive them: signed, and both signatures hold.", fmt.Sprintf("hub listen --tenant %q", bakeryName))
 	for _, id := range events {
-		if err := d.awaitSeen(ctx, id); err != nil {
+		if err := d.awaitReceived(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.awaitSeen(ctx, flaky[0]); err != nil {
+	if err := d.awaitReceived(ctx, flaky[0]); err != nil {
 		return err
 	}
 	if err := d.showLog(ctx, events, flaky[0]); err != nil {
@@ -184,7 +184,7 @@ func (d *demo) subscribe(ctx context.Context, tenantID string) error {
 	}
 	d.endpoint = reply.Value.ID
 	d.undo = append(d.undo, func(ctx context.Context) error { return d.Operator.DeleteEndpoint(ctx, d.endpoint) })
-	server.Serve(&receiver.Receiver{Secrets: []string{reply.Value.Secret}, Now: d.Now, Answer: statusFor, Seen: d.arrived})
+	server.Serve(&receiver.Receiver{Secrets: []string{reply.Value.Secret}, Now: d.Now, Answer: statusFor, OnDelivery: d.receive})
 	return nil
 }
 
@@ -200,9 +200,9 @@ func statusFor(delivery receiver.Delivery) int {
 	return http.StatusOK
 }
 
-func (d *demo) arrived(delivery receiver.Delivery) {
+func (d *demo) receive(delivery receiver.Delivery) {
 	d.mu.Lock()
-	d.seen[delivery.EventID] = append(d.seen[delivery.EventID], delivery)
+	d.received[delivery.EventID] = append(d.received[delivery.EventID], delivery)
 	d.mu.Unlock()
 	select {
 	case d.arrival <- struct{}{}:
@@ -224,15 +224,15 @@ func (d *demo) publish(ctx context.Context, tenant *client.Client, eventType str
 	return ids, nil
 }
 
-// awaitSeen waits until an event has arrived and was answered 200, and prints each of
+// awaitReceived waits until an event has arrived and was answered 200, and prints each of
 // its attempts.
-func (d *demo) awaitSeen(ctx context.Context, eventID string) error {
+func (d *demo) awaitReceived(ctx context.Context, eventID string) error {
 	printed := 0
 	for {
 		d.mu.Lock()
-		arrived := d.seen[eventID]
+		receive := d.received[eventID]
 		d.mu.Unlock()
-		for _, delivery := range arrived[printed:] {
+		for _, delivery := range receive[printed:] {
 			d.Console.Say("   %s  attempt %d  %s  answered %d", terminal.Printable(delivery.EventID), delivery.Attempt, d.Console.Signatures(delivery), delivery.Status)
 			if !delivery.Verified() {
 				return fmt.Errorf("the signature of %s does not hold", eventID)
@@ -241,7 +241,7 @@ func (d *demo) awaitSeen(ctx context.Context, eventID string) error {
 				return nil
 			}
 		}
-		printed = len(arrived)
+		printed = len(receive)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s to arrive: %w", eventID, ctx.Err())

@@ -24,11 +24,11 @@ func (d *demo) showJourney(ctx context.Context, c *linkedAccounts) error {
 	if err := d.follow(ctx, c.route(), "appointment.created", isAboutAppointment(booked.ID)); err != nil {
 		return err
 	}
-	kept, err := d.awaitHistory(ctx, c, func(a keptAppointment) bool { return a.Datetime.Equal(booked.StartAt) && a.Status == "scheduled" })
+	appointment, err := d.awaitHistory(ctx, c, func(a clinicAppointment) bool { return a.Datetime.Equal(booked.StartAt) && a.Status == "scheduled" })
 	if err != nil {
 		return err
 	}
-	d.printAppointment(kept)
+	d.printAppointment(appointment)
 
 	d.step("The client cancels with the link of the booking, and the same way the clinic knows that too.",
 		fmt.Sprintf("hub deliveries list --tenant %q --type appointment.cancelled", salonName))
@@ -40,11 +40,11 @@ func (d *demo) showJourney(ctx context.Context, c *linkedAccounts) error {
 	if err := d.follow(ctx, c.route(), "appointment.cancelled", isAboutAppointment(booked.ID)); err != nil {
 		return err
 	}
-	kept, err = d.awaitHistory(ctx, c, func(a keptAppointment) bool { return a.ID == kept.ID && a.Status == "cancelled" })
+	appointment, err = d.awaitHistory(ctx, c, func(a clinicAppointment) bool { return a.ID == appointment.ID && a.Status == "cancelled" })
 	if err != nil {
 		return err
 	}
-	d.printAppointment(kept)
+	d.printAppointment(appointment)
 	d.Console.Say("\n   Two events, delivered and received: signed by the salon's side, stored together with their effect by the clinic's.\n   The second waited a moment: peers take 100 webhooks a minute, and the hub keeps below it.")
 	return nil
 }
@@ -58,8 +58,8 @@ func (d *demo) printFact(name, format string, args ...any) {
 	d.Console.Say("   %s %s", d.Console.Success("●")+fmt.Sprintf(" %-10s", name), fmt.Sprintf(format, args...))
 }
 
-func (d *demo) printAppointment(kept keptAppointment) {
-	d.printFact("on history", "of the patient %s at %s: %s, %s", guestName, clinicName, terminal.Printable(kept.Service), terminal.Printable(kept.Status))
+func (d *demo) printAppointment(appointment clinicAppointment) {
+	d.printFact("on history", "of the patient %s at %s: %s, %s", guestName, clinicName, terminal.Printable(appointment.Service), terminal.Printable(appointment.Status))
 }
 
 // route is the way of an event between two products.
@@ -109,7 +109,7 @@ func since(start, end time.Time) string {
 	return fmt.Sprintf("+%d ms", max(0, end.Sub(start).Milliseconds()))
 }
 
-// isAboutAppointment returns whether payloads are about an appointment.
+// isAboutAppointment returns a function that reports whether a payload is about an appointment.
 func isAboutAppointment(id string) func(payload json.RawMessage) bool {
 	return func(payload json.RawMessage) bool {
 		var envelope struct {
@@ -140,8 +140,8 @@ func (d *demo) awaitDelivery(ctx context.Context, filter client.DeliveryQuery, m
 	return found, err
 }
 
-// keptAppointment is an appointment as the clinic shows it to connected products.
-type keptAppointment struct {
+// clinicAppointment is an appointment in the clinic's API for connected products.
+type clinicAppointment struct {
 	ID       string    `json:"id"`
 	Datetime time.Time `json:"datetime"`
 	Service  string    `json:"service"`
@@ -149,10 +149,10 @@ type keptAppointment struct {
 }
 
 // awaitHistory waits until the clinic has a matching appointment of the guest.
-func (d *demo) awaitHistory(ctx context.Context, c *linkedAccounts, matches func(keptAppointment) bool) (kept keptAppointment, err error) {
+func (d *demo) awaitHistory(ctx context.Context, c *linkedAccounts, matches func(clinicAppointment) bool) (appointment clinicAppointment, err error) {
 	err = d.await(ctx, "the appointment on the patient's history", func() (bool, error) {
 		var answer struct {
-			Appointments []keptAppointment `json:"appointments"`
+			Appointments []clinicAppointment `json:"appointments"`
 		}
 		query := url.Values{"patient_id": {c.patient}, "limit": {"100"}}
 		if err := c.searches.Get(ctx, "/integrations/search/appointments", query, &answer); err != nil {
@@ -160,11 +160,11 @@ func (d *demo) awaitHistory(ctx context.Context, c *linkedAccounts, matches func
 		}
 		i := slices.IndexFunc(answer.Appointments, matches)
 		if i >= 0 {
-			kept = answer.Appointments[i]
+			appointment = answer.Appointments[i]
 		}
 		return i >= 0, nil
 	})
-	return kept, err
+	return appointment, err
 }
 
 // await polls a condition until it holds.

@@ -23,7 +23,7 @@ const (
 	salonPerDay  = 2                   // bookings of each professional
 )
 
-// salonService and salonStaff are what the organization offers, and who does it.
+// salonService is a service that the organization offers.
 type salonService struct {
 	Name            string  `json:"name"`
 	Description     string  `json:"description"`
@@ -69,7 +69,7 @@ func (d *demo) showSalon(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("opening the demo's organization: %w", err)
-	case opened == openedFirst:
+	case opened == openedEarlier:
 		d.showBookingPage()
 		return nil
 	case opened == notHosted:
@@ -95,7 +95,7 @@ func (d *demo) showBookingPage() {
 	d.Console.Say("   Booking page         %s/book/%s", d.Operator.Base(), salonSlug)
 }
 
-// openSalon registers the organization and says what it offers.
+// openSalon registers the organization and creates its services and professionals.
 func (d *demo) openSalon(ctx context.Context, password string) (*salon, error) {
 	var session struct {
 		AccessToken string `json:"access_token"`

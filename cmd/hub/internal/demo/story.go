@@ -21,8 +21,8 @@ type sessions struct {
 	salon, clinic, company *client.Account
 	connection             int64 // the company's
 
-	patient string // id of the visitor in the clinic
-	seen    int    // messages on the visitor's phone that were shown
+	patient       string // id of the visitor in the clinic
+	messagesShown int    // messages on the visitor's phone that were shown
 }
 
 // reminderTime is how long the reminder may take: reminders are due at full minutes, and
@@ -57,12 +57,12 @@ func (d *demo) showAllProducts(ctx context.Context, company string, toClinic rou
 func (d *demo) showReminder(ctx context.Context, _ route) error {
 	d.step(fmt.Sprintf("A client books, and is reminded on the simulated phone; that takes up to %s.", reminderTime),
 		fmt.Sprintf(`curl -sS -X PUT %s/%s/api/v1/organization/settings -H "Authorization: Bearer $TOKEN" -d '{"reminder_channels":["whatsapp"]}'; hub phone`, d.Operator.Base(), salonProduct))
-	var made struct{ ID string }
-	err := d.sessions.clinic.Post(ctx, "/patients", map[string]any{"name": visitor.name, "phone": visitor.phone, "email": visitor.email}, &made)
+	var patient struct{ ID string }
+	err := d.sessions.clinic.Post(ctx, "/patients", map[string]any{"name": visitor.name, "phone": visitor.phone, "email": visitor.email}, &patient)
 	if err != nil {
 		return fmt.Errorf("adding the visitor to the clinic: %w", err)
 	}
-	d.sessions.patient = made.ID
+	d.sessions.patient = patient.ID
 	if err := d.addPhone(ctx, visitorNumber(), visitor.name); err != nil {
 		return fmt.Errorf("adding the visitor's phone: %w", err)
 	}
@@ -95,8 +95,8 @@ func (d *demo) showReminder(ctx context.Context, _ route) error {
 // showAnswer has the visitor cancel by answering the reminder.
 func (d *demo) showAnswer(ctx context.Context, toClinic route) error {
 	const answer = "2"
-	d.step("The client cancels by answering; the clinic has the answer and the cancellation on the patient's history.", fmt.Sprintf("hub phone send --from %s --to %s %s", visitorNumber(), chatNumber, answer))
-	text, err := d.say(ctx, answer)
+	d.step("The client cancels by answering; the clinic has the answer and the cancellation on the patient's history.", fmt.Sprintf("hub phone send %s %s %s", visitorNumber(), chatNumber, answer))
+	text, err := d.sendFromVisitor(ctx, answer)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (d *demo) showChatBooking(ctx context.Context, _ route) error {
 		return fmt.Errorf("adding the menu: %w", err)
 	}
 	for _, answer := range []string{"Hello", "1", "1", "1"} { // the option, the service, the time
-		text, err := d.say(ctx, answer)
+		text, err := d.sendFromVisitor(ctx, answer)
 		if err != nil {
 			return err
 		}
@@ -185,8 +185,8 @@ func (d *demo) showErasure(ctx context.Context, _ route) error {
 // visitorNumber is the visitor's number as the simulated network has it.
 func visitorNumber() string { return strings.TrimPrefix(visitor.phone, "+") }
 
-// say writes from the visitor's phone and returns the company's answer.
-func (d *demo) say(ctx context.Context, text string) (answer string, err error) {
+// sendFromVisitor sends a message from the visitor's phone and returns the company's answer.
+func (d *demo) sendFromVisitor(ctx context.Context, text string) (answer string, err error) {
 	err = d.Operator.Platform("").Post(ctx, "/sandbox/phones/"+visitorNumber()+"/send", map[string]any{"to": chatNumber, "body": text}, nil)
 	if err != nil {
 		return "", fmt.Errorf("writing on the phone: %w", err)
@@ -198,11 +198,11 @@ func (d *demo) say(ctx context.Context, text string) (answer string, err error) 
 func (d *demo) awaitMessage(ctx context.Context) (text string, err error) {
 	err = d.await(ctx, "a message on the phone", func() (bool, error) {
 		var inbox struct{ Messages []struct{ Body string } }
-		if err := d.Operator.Platform("").Get(ctx, "/sandbox/phones/"+visitorNumber()+"/inbox", nil, &inbox); err != nil || len(inbox.Messages) <= d.sessions.seen {
+		if err := d.Operator.Platform("").Get(ctx, "/sandbox/phones/"+visitorNumber()+"/inbox", nil, &inbox); err != nil || len(inbox.Messages) <= d.sessions.messagesShown {
 			return false, err
 		}
-		text = strings.Join(strings.Fields(terminal.Printable(strings.ReplaceAll(inbox.Messages[d.sessions.seen].Body, "\n", " · "))), " ")
-		d.sessions.seen++
+		text = strings.Join(strings.Fields(terminal.Printable(strings.ReplaceAll(inbox.Messages[d.sessions.messagesShown].Body, "\n", " · "))), " ")
+		d.sessions.messagesShown++
 		return true, nil
 	})
 	return strings.ReplaceAll(text, "· ·", "·"), err

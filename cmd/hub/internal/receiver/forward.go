@@ -15,7 +15,7 @@ import (
 // forwardTimeout is as long as the hub itself waits for an answer.
 const forwardTimeout = 10 * time.Second
 
-// answerMax is the most that is passed back of an answer, in bytes: as much as the
+// answerMax bounds what is passed back of a response, in bytes: as much as the
 // hub reads.
 const answerMax = 64 << 10
 
@@ -46,8 +46,8 @@ var hopHeaders = []string{
 	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// pass sends a delivery on and its answer back; it gives the status answered, and what
-// the answer says in a word.
+// pass forwards a delivery and passes the response back. It returns the status and the
+// outcome that the body names; see [Delivery].
 func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, body []byte) (status int, outcome string, err error) {
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, f.to, bytes.NewReader(body))
 	if err != nil {
@@ -80,21 +80,22 @@ func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, body []byte) (s
 	return resp.StatusCode, outcomeOf(answer), nil
 }
 
-// outcomeOf is the word in a webhook's answer: the status of a product that took it
-// (interface document 3), or the code of one that refused it; "" where there is none.
+// outcomeOf returns the outcome in a response's body: the status of a product that accepted
+// the delivery (docs/interfaces/clinic.md, Webhook envelope), or the code of one that refused
+// it; "" if it has neither.
 func outcomeOf(answer []byte) string {
-	var said struct {
+	var answered struct {
 		Received *bool  `json:"received"`
 		Status   any    `json:"status"` // of errors a number
 		Code     string `json:"code"`
 	}
-	if json.Unmarshal(answer, &said) != nil {
+	if json.Unmarshal(answer, &answered) != nil {
 		return ""
 	}
-	if word, ok := said.Status.(string); ok && said.Received != nil {
+	if word, ok := answered.Status.(string); ok && answered.Received != nil {
 		return word
 	}
-	return said.Code
+	return answered.Code
 }
 
 func parseUnix(text string) (time.Time, error) {

@@ -35,9 +35,9 @@ type Delivery struct {
 	Body      []byte
 	SHA256    Check  // X-Webhook-Signature
 	Standard  Check  // webhook-signature (Standard Webhooks)
-	Peer      bool   // it came with a key: from a product to another's webhook
+	Peer      bool   // it has a key: sent by a product to another's webhook
 	Status    int    // what was answered
-	Outcome   string // what the receiver made of it, in a word: "accepted", "invalid_signature"; "" = it did not say
+	Outcome   string // that the forwarded response names: "accepted", "invalid_signature"; "" = none
 	Err       error  // why forwarding failed
 }
 
@@ -59,11 +59,11 @@ const rememberMax = 10_000
 // Receiver is an [http.Handler] that takes deliveries. Set its fields before the
 // first request.
 type Receiver struct {
-	Secrets []string           // any may have signed; none = signatures stay unchecked
-	Answer  func(Delivery) int // the status to answer; 0 = 200
-	Forward *Forwarder         // passes deliveries on whose Answer is 0; may be nil
-	Seen    func(Delivery)     // called for every delivery, one at a time
-	Now     func() time.Time   // clock
+	Secrets    []string           // any may have signed; none = signatures stay unchecked
+	Answer     func(Delivery) int // the status to answer; 0 = 200
+	Forward    *Forwarder         // passes deliveries on whose Answer is 0; may be nil
+	OnDelivery func(Delivery)     // called for every delivery, one at a time
+	Now        func() time.Time   // clock
 
 	mu       sync.Mutex
 	attempts map[string]int
@@ -73,13 +73,13 @@ type Receiver struct {
 }
 
 // ServeHTTP implements [http.Handler].
-func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if request.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "deliveries are POSTed", http.StatusMethodNotAllowed)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, bodyMax))
 	if err != nil {
 		status := http.StatusBadRequest
 		var tooLarge *http.MaxBytesError
@@ -89,25 +89,25 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body cannot be read", status)
 		return
 	}
-	d := rc.examine(r.Header, body)
-	d.Status = rc.Answer(d)
+	d := r.examine(request.Header, body)
+	d.Status = r.Answer(d)
 	switch {
-	case d.Status == 0 && rc.Forward != nil:
-		d.Status, d.Outcome, d.Err = rc.Forward.pass(w, r, body)
+	case d.Status == 0 && r.Forward != nil:
+		d.Status, d.Outcome, d.Err = r.Forward.pass(w, request, body)
 	case d.Status == 0:
 		d.Status = http.StatusOK
 		w.WriteHeader(d.Status)
 	default:
 		w.WriteHeader(d.Status)
 	}
-	rc.reporting.Lock()
-	defer rc.reporting.Unlock()
-	rc.Seen(d)
+	r.reporting.Lock()
+	defer r.reporting.Unlock()
+	r.OnDelivery(d)
 }
 
 // examine reads a delivery and checks its signatures.
-func (rc *Receiver) examine(header http.Header, body []byte) Delivery {
-	d := Delivery{At: rc.Now(), Body: body}
+func (r *Receiver) examine(header http.Header, body []byte) Delivery {
+	d := Delivery{At: r.Now(), Body: body}
 	var envelope struct {
 		ID        string `json:"id"`
 		Product   string `json:"product"`
@@ -120,57 +120,57 @@ func (rc *Receiver) examine(header http.Header, body []byte) Delivery {
 		d.EventID = id
 	}
 	d.Peer = header.Get(hub.HeaderKey) != ""
-	d.SHA256 = rc.checkBody(header, body)
-	d.Standard = rc.checkStandard(header, body, d.At)
-	d.Attempt = rc.count(d.EventID)
+	d.SHA256 = r.checkBody(header, body)
+	d.Standard = r.checkStandard(header, body, d.At)
+	d.Attempt = r.countAttempt(d.EventID)
 	return d
 }
 
-func (rc *Receiver) checkBody(header http.Header, body []byte) Check {
+func (r *Receiver) checkBody(header http.Header, body []byte) Check {
 	signature := header.Get(hub.HeaderSignature)
 	switch {
-	case len(rc.Secrets) == 0:
+	case len(r.Secrets) == 0:
 		return Unchecked
 	case signature == "":
 		return Missing
-	case hub.VerifyBody(signature, body, rc.Secrets...):
+	case hub.VerifyBody(signature, body, r.Secrets...):
 		return OK
 	}
 	return Wrong
 }
 
-func (rc *Receiver) checkStandard(header http.Header, body []byte, now time.Time) Check {
+func (r *Receiver) checkStandard(header http.Header, body []byte, now time.Time) Check {
 	signatures, id, timestamp := header.Get(hub.HeaderStdSignature), header.Get(hub.HeaderStdID), header.Get(hub.HeaderStdTimestamp)
 	switch {
-	case len(rc.Secrets) == 0:
+	case len(r.Secrets) == 0:
 		return Unchecked
 	case signatures == "" || id == "" || timestamp == "":
 		return Missing
-	case hub.VerifyStandard(signatures, id, timestamp, body, now, rc.Secrets...):
+	case hub.VerifyStandard(signatures, id, timestamp, body, now, r.Secrets...):
 		return OK
 	}
 	// Was it right at its own time? Then it is an old delivery sent again.
 	if seconds, err := parseUnix(timestamp); err == nil &&
-		hub.VerifyStandard(signatures, id, timestamp, body, seconds, rc.Secrets...) {
+		hub.VerifyStandard(signatures, id, timestamp, body, seconds, r.Secrets...) {
 		return Stale
 	}
 	return Wrong
 }
 
-// count tells how often an event has arrived; the oldest events are forgotten.
-func (rc *Receiver) count(eventID string) int {
-	rc.mu.Lock()
-	defer rc.mu.Unlock()
-	if rc.attempts == nil {
-		rc.attempts = make(map[string]int)
+// countAttempt counts an arrival of an event and returns how many there were. The oldest events are forgotten.
+func (r *Receiver) countAttempt(eventID string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.attempts == nil {
+		r.attempts = make(map[string]int)
 	}
-	if rc.attempts[eventID] == 0 {
-		if len(rc.order) == rememberMax {
-			delete(rc.attempts, rc.order[0])
-			rc.order = rc.order[1:]
+	if r.attempts[eventID] == 0 {
+		if len(r.order) == rememberMax {
+			delete(r.attempts, r.order[0])
+			r.order = r.order[1:]
 		}
-		rc.order = append(rc.order, eventID)
+		r.order = append(r.order, eventID)
 	}
-	rc.attempts[eventID]++
-	return rc.attempts[eventID]
+	r.attempts[eventID]++
+	return r.attempts[eventID]
 }

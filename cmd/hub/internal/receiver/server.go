@@ -29,9 +29,9 @@ func Open(port int) (*Server, error) {
 }
 
 // Serve begins to take deliveries and returns at once.
-func (s *Server) Serve(rc *Receiver) {
+func (s *Server) Serve(receiver *Receiver) {
 	s.http = &http.Server{
-		Handler:           rc,
+		Handler:           receiver,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		IdleTimeout:       2 * time.Minute,

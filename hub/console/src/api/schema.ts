@@ -11,42 +11,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List alerts
-         * @description The newest first, without their secrets.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["alerts.list"];
         put?: never;
-        /**
-         * Make an alert by e-mail or webhook; the answer shows a webhook's secret once
-         * @description From now on what it names is sent to it. Webhooks are signed with the secret in this answer, retried and logged as any others, without a tenant. Mails are sent at most once a minute: what happens meanwhile is one mail. An alert that fails makes no other alert.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`, `mail_not_configured`, `alert_limit`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["alerts.create"];
         delete?: never;
         options?: never;
@@ -61,61 +27,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Show an alert
-         * @description One alert, without its secret.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["alerts.get"];
-        /**
-         * Replace an alert's settings, keeping its kind and secret
-         * @description Everything that is not sent goes back to its default. The kind and the secret stay.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`, `mail_not_configured`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         put: operations["alerts.update"];
         post?: never;
-        /**
-         * Delete an alert
-         * @description What waits for it is not sent. The log stays.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["alerts.delete"];
         options?: never;
         head?: never;
@@ -131,25 +45,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Give an alert's webhooks a new secret; the answer shows it once
-         * @description Signatures are made with both secrets until the overlap ends.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `alert_has_no_secret`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["alerts.rotate-secret"];
         delete?: never;
         options?: never;
@@ -166,25 +61,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Send a test to an alert
-         * @description A mail, or hub.ping to the webhook; the log shows its outcome.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `alert_disabled`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `mail_not_configured`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["alerts.test"];
         delete?: never;
         options?: never;
@@ -199,22 +75,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Read the audit log
-         * @description The newest first. Entries are never changed. With routine=false without what peers do all the time: status checks and received webhooks that were answered without an error.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["audit.list"];
         put?: never;
         post?: never;
@@ -233,24 +93,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Log in with e-mail address and password
-         * @description Answers an access token, which is short-lived, and a refresh token. Logins that fail too often, for one address or from one network, have to wait.
-         *
-         *     Callers: anyone, without credentials of an account.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `invalid_credentials`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `too_many_logins`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
-         */
         post: operations["auth.login"];
         delete?: never;
         options?: never;
@@ -267,24 +109,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * End this login
-         * @description The refresh token ends; the access token that the request came with ends too.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["auth.logout"];
         delete?: never;
         options?: never;
@@ -299,21 +123,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Who is logged in
-         * @description The operator that the access token belongs to.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["auth.me"];
         put?: never;
         post?: never;
@@ -332,23 +141,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Trade a refresh token for new tokens
-         * @description A refresh token works once: using it a second time ends the login, because somebody else has it.
-         *
-         *     Callers: anyone, without credentials of an account.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `invalid_refresh_token`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["auth.refresh"];
         delete?: never;
         options?: never;
@@ -363,23 +155,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Search the delivery log
-         * @description The newest first. Filters are combined by and. A key with deliveries.read sees what its tenant published or received, in its environment; receivers of other tenants match nothing.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["deliveries.list"];
         put?: never;
         post?: never;
@@ -396,23 +171,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Show a delivery with its attempts
-         * @description The delivery, the event's body unless it was erased, and every attempt with what was sent and answered.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["deliveries.get"];
         put?: never;
         post?: never;
@@ -431,25 +189,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Fail a delivery that waits, so that those behind it pass
-         * @description Fails it for good, with the reason discarded, so that those behind it in the order of its key are sent. Waits up to 12 seconds for an attempt under way.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `delivery_settled`, `attempt_under_way`, `received_delivery`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["deliveries.discard"];
         delete?: never;
         options?: never;
@@ -466,26 +205,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Send a delivery again, with a new round of attempts
-         * @description Makes it pending again, with up to four new attempts.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `payload_gone`, `erased`, `discarded`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["deliveries.retry"];
         delete?: never;
         options?: never;
@@ -500,22 +219,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Look at mail that was sent (development only)
-         * @description Mail is kept here instead of being sent; production does not have this operation.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["dev.mail"];
         put?: never;
         post?: never;
@@ -532,44 +235,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List endpoints
-         * @description Keys see those of their tenant and environment.
-         *
-         *     Callers: users, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["endpoints.list"];
         put?: never;
-        /**
-         * Subscribe an endpoint; the answer shows its secret once
-         * @description The endpoint gets events from now on, signed with the secret in this answer. Its address has to be a public one, unless the settings allow others.
-         *
-         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`, `endpoint_limit`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["endpoints.create"];
         delete?: never;
         options?: never;
@@ -584,64 +251,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Show an endpoint
-         * @description One endpoint, without its secret.
-         *
-         *     Callers: users, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["endpoints.get"];
-        /**
-         * Replace an endpoint's settings, keeping its secret
-         * @description Everything that is not sent goes back to its default, but for ordered, filter, headers and client_certificate, which stay. An endpoint that is enabled again gets what was parked.
-         *
-         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         put: operations["endpoints.update"];
         post?: never;
-        /**
-         * Delete an endpoint
-         * @description What waits for it is not sent. The log stays.
-         *
-         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["endpoints.delete"];
         options?: never;
         head?: never;
@@ -657,25 +269,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Find why a receiver refuses the signature of a webhook
-         * @description Takes a webhook as its receiver got it, and says which step of verifying it fails: headers, body, secret or clock. What is sent is neither stored nor logged, and not in the audit log.
-         *
-         *     Callers: users, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["endpoints.check-signature"];
         delete?: never;
         options?: never;
@@ -692,25 +285,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Find whether an endpoint would get an event, without sending it
-         * @description Reports whether publishing the event would make a delivery to this endpoint: whether it subscribes to the type, and whether its filter is true. A disabled endpoint is no reason. Nothing is sent or stored.
-         *
-         *     Callers: users, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["endpoints.match"];
         delete?: never;
         options?: never;
@@ -727,26 +301,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Send hub.ping, or the example of an event type, to an endpoint
-         * @description A delivery like others, to this endpoint alone, and before those that wait for it; the log shows its outcome. With event_type its data is the example of this type, and its envelope looks as that of an event does; nothing else comes of it.
-         *
-         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `endpoint_disabled`, `endpoint_deleted`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["endpoints.ping"];
         delete?: never;
         options?: never;
@@ -763,26 +317,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Count the stored events that an endpoint has no delivery of, or send them to it
-         * @description For an endpoint that was away for long or that subscribed late: a job sends what was published meanwhile. With dry_run it only counts.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `endpoint_disabled`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `range_too_large`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["endpoints.recover"];
         delete?: never;
         options?: never;
@@ -799,25 +333,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Give an endpoint a new secret; the answer shows it once
-         * @description Signatures are made with both secrets until the overlap ends.
-         *
-         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `rotated_too_often`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["endpoints.rotate-secret"];
         delete?: never;
         options?: never;
@@ -832,76 +347,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List event types
-         * @description By product and name: those of external products, of hosted ones and the hub's own.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["event-types.list"];
         put?: never;
-        /**
-         * Describe a type of an external product's events
-         * @description For external products. A schema refers to nothing outside of itself: nothing is loaded.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `name_taken`, `read_only`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_event_types`, `event_types_too_large`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["event-types.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/event-types/openapi": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The webhooks of a product, as an OpenAPI 3.1 document
-         * @description For each type of the product a webhook with its envelope, data and signature headers. Receivers generate their types from it.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
-        get: operations["event-types.openapi"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -915,219 +363,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Show an event type
-         * @description One type with its schema and example.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["event-types.get"];
-        /**
-         * Replace an event type's description, schema and example
-         * @description Everything that is not sent goes back to its default: schema and example to null. The next event is checked by the new schema.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `read_only`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `event_types_too_large`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         put: operations["event-types.update"];
         post?: never;
-        /**
-         * Delete an event type
-         * @description Events of this name are published as before, without a check.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `read_only`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["event-types.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List events
-         * @description The newest first, with their envelopes. Operators see those of all tenants; a key with deliveries.read those of its tenant and environment.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
-        get: operations["events.list"];
-        put?: never;
-        /**
-         * Publish an event
-         * @description Answers once the event and its deliveries are stored durably, in one transaction. The same id, or the same Idempotency-Key, publishes once: the first answer comes again, with 200.
-         *
-         *     Callers: API keys with the scope `events.publish`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `invalid_key`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `event_id_reused`, `idempotency_conflict`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`, `filters_too_expensive`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
-        post: operations["events.publish"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/events/batch": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Publish up to 500 events, all or none
-         * @description Up to 500 events in one transaction: if one is refused, none is stored.
-         *
-         *     Callers: API keys with the scope `events.publish`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `invalid_key`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `event_id_reused`, `idempotency_conflict`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`, `filters_too_expensive`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
-        post: operations["events.publish-batch"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/events/stream": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Watch deliveries live (server-sent events)
-         * @description Server-sent events: each delivery as it changes. A stream that cannot follow drops deliveries and says how many. It ends with the access token or the key. A key with deliveries.read gets its tenant's deliveries within some seconds; a tenant has up to 5 streams at once.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`, `role_changed`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `too_many_streams`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
-        get: operations["events.stream"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/events/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show an event
-         * @description One event with its envelope, CPF numbers masked. A key finds its tenant's, in its environment.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
-        get: operations["events.get"];
-        put?: never;
-        post?: never;
-        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1140,21 +379,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Examine the installation: database, queue, sweep, clock, versions
-         * @description What hub doctor finds, in the running hub. A finding that failed does not change the status of the answer.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["health.get"];
         put?: never;
         post?: never;
@@ -1171,22 +395,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List integrations of all tenants
-         * @description Connections of all tenants, the newest first.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["integrations.list"];
         put?: never;
         post?: never;
@@ -1205,27 +413,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Connect a tenant to a peer product
-         * @description Asks the peer who it is, registers this hub's address with it and stores both keys. Connecting again renews the connection. Fails whole: nothing is stored unless the peer agreed.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`
-         *     - 409: the request clashes with what is stored: `key_in_use`, `other_account_connected`, `peer_refused`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_not_hosted`, `environment_mismatch`, `remote_key_rejected`, `unexpected_product`, `peer_not_active`, `peer_refused`, `url_not_allowed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 502: the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way`
-         *     - 504: the other side did not answer in time: `peer_timeout`
-         */
         post: operations["integrations.connect"];
         delete?: never;
         options?: never;
@@ -1242,27 +429,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Connect two tenants that both live in this hub
-         * @description Makes the keys of both sides and connects them, without a request leaving the hub.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`
-         *     - 409: the request clashes with what is stored: `key_in_use`, `other_account_connected`, `peer_refused`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_not_hosted`, `environment_mismatch`, `remote_key_rejected`, `unexpected_product`, `peer_not_active`, `peer_refused`, `url_not_allowed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 502: the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way`
-         *     - 504: the other side did not answer in time: `peer_timeout`
-         */
         post: operations["integrations.link"];
         delete?: never;
         options?: never;
@@ -1277,44 +443,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Show an integration
-         * @description One connection, with the health of both directions.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["integrations.get"];
-        put?: never;
+        put: operations["integrations.update"];
         post?: never;
-        /**
-         * End an integration and notify the peer
-         * @description Revokes both keys and says so to the peer, if it answers. Parked events stay in the log.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `integration_revoked`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["integrations.revoke"];
         options?: never;
         head?: never;
@@ -1330,25 +461,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Stop an integration until it is enabled
-         * @description Its events are parked, and webhooks of the peer are refused.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `integration_revoked`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["integrations.disable"];
         delete?: never;
         options?: never;
@@ -1365,25 +477,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Take an integration into use again
-         * @description What was parked while it was disabled is sent, oldest first.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `integration_revoked`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["integrations.enable"];
         delete?: never;
         options?: never;
@@ -1400,28 +493,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Make a new webhook secret and tell the peer; the answer shows it once
-         * @description Sends the new secret to the peer. Both secrets are accepted until the overlap ends.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `integration_inactive`, `integration_revoked`, `handshake_overtook`, `peer_not_known`, `peer_refused`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `remote_key_rejected`, `peer_refused`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `rotated_too_often`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 502: the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way`
-         *     - 504: the other side did not answer in time: `peer_timeout`
-         */
         post: operations["integrations.rotate-secret"];
         delete?: never;
         options?: never;
@@ -1438,25 +509,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Ask the peer how it does, now
-         * @description Asks the peer for its status and stores the outcome; a peer that does not answer is a 200 with ok false.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `integration_inactive`, `integration_revoked`, `peer_not_known`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["integrations.test"];
         delete?: never;
         options?: never;
@@ -1471,42 +523,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List API keys
-         * @description Keys of all tenants, the newest first, without their secrets.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["keys.list"];
         put?: never;
-        /**
-         * Make an API key; the answer shows it once
-         * @description The secret is in this answer and nowhere else: the hub keeps its hash.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["keys.create"];
         delete?: never;
         options?: never;
@@ -1524,24 +542,6 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /**
-         * Revoke an API key at once
-         * @description Requests with the key are refused from now on, on every process of the hub. Revoking it again changes nothing.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["keys.revoke"];
         options?: never;
         head?: never;
@@ -1557,25 +557,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Replace an API key, the old one living on for a while
-         * @description Makes a key with the same scopes. The old one works until the overlap ends.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `key_not_active`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["keys.rotate"];
         delete?: never;
         options?: never;
@@ -1590,44 +571,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Find people and deliveries by phone number, e-mail address or the end of a CPF
-         * @description By one of phone, email and cpf. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
-         */
         get: operations["lookup.phone"];
         put?: never;
-        /**
-         * Find people and deliveries by what is not part of the address
-         * @description As GET /api/v1/lookup, with phone, email or cpf in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
-         */
         post: operations["lookup.search"];
         delete?: never;
         options?: never;
@@ -1642,43 +587,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List operators
-         * @description In the order of their addresses, page by page.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["operators.list"];
         put?: never;
-        /**
-         * Make an operator
-         * @description The new operator can log in at once, with the password given here.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `email_taken`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["operators.create"];
         delete?: never;
         options?: never;
@@ -1694,46 +604,8 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /**
-         * Change an operator
-         * @description Replaces name, address and role, and the password where one is given. Another role or password ends the operator's logins.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `email_taken`, `last_admin`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         put: operations["operators.update"];
         post?: never;
-        /**
-         * Delete an operator
-         * @description The operator's logins end at once. The audit log keeps what they did.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `last_admin`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["operators.delete"];
         options?: never;
         head?: never;
@@ -1747,43 +619,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List products
-         * @description Hosted ones and external ones, in the order of their names.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["products.list"];
         put?: never;
-        /**
-         * Register an external product
-         * @description An external product publishes with keys of its tenants and is connected by its address. Names and key prefixes of products that the hub can host are reserved.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `name_taken`, `prefix_taken`, `name_reserved`, `prefix_reserved`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["products.create"];
         delete?: never;
         options?: never;
@@ -1799,45 +636,8 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /**
-         * Replace an external product's title and validation
-         * @description Its name and key prefix stay. From the next event on, what is published is checked by the new validation.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         put: operations["products.update"];
         post?: never;
-        /**
-         * Delete an external product that has no tenants
-         * @description The answer is the product that is gone; its name and key prefix are free again. A product with tenants, or that tenants of other products are connected to, stays.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `product_has_tenants`, `product_connected`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["products.delete"];
         options?: never;
         head?: never;
@@ -1851,44 +651,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List replays
-         * @description The newest first. A key sees those that keys of its tenant started, in its environment.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["replays.list"];
         put?: never;
-        /**
-         * Count what matches, or send it all again
-         * @description A job sends every delivery again that the filter matches. With dry_run it only counts. That of a key sends its tenant's, in its environment.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `range_too_large`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["replays.create"];
         delete?: never;
         options?: never;
@@ -1903,23 +667,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Show a replay and its progress
-         * @description How many it found, sent and delivered so far.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.read`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["replays.get"];
         put?: never;
         post?: never;
@@ -1938,25 +685,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Stop a replay
-         * @description What it has made pending is still sent. A job that is done stays done.
-         *
-         *     Callers: users, with their access token; API keys with the scope `deliveries.retry`.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
-         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["replays.cancel"];
         delete?: never;
         options?: never;
@@ -1971,60 +699,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Who is logged in, and the token that the browser's writes need
-         * @description Writes with the cookie need the token in the header X-CSRF-Token.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["session.get"];
         put?: never;
-        /**
-         * Log a browser in: the answer sets the session's cookie
-         * @description For pages of this origin: the session is in a cookie that scripts cannot read. Logins that fail too often have to wait.
-         *
-         *     Callers: anyone, without credentials of an account.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `invalid_credentials`
-         *     - 403: the caller may not do this: `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `too_many_logins`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
-         */
         post: operations["session.create"];
-        /**
-         * End this login, and remove the cookie
-         * @description The session ends on every process of the hub.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["session.delete"];
         options?: never;
         head?: never;
@@ -2038,22 +715,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Counts and latencies by time bucket
-         * @description From rollups that are a few seconds old; no request counts the log.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["stats.get"];
         put?: never;
         post?: never;
@@ -2070,21 +731,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * What waits: pending and parked deliveries, and the oldest
-         * @description From indexes of what is not settled; the log is not counted.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["stats.backlog"];
         put?: never;
         post?: never;
@@ -2101,21 +747,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Attempts and errors of each receiver, by hour, in the last 24 hours
-         * @description From rollups that are a few seconds old; the receiver with the most errors first.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["stats.receivers"];
         put?: never;
         post?: never;
@@ -2132,43 +763,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List tenants
-         * @description Tenants of all products, the newest first.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["tenants.list"];
         put?: never;
-        /**
-         * Make a tenant of an external product
-         * @description For external products only: a hosted product makes its tenants itself when a customer registers.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`, `not_found`
-         *     - 409: the request clashes with what is stored: `external_ref_taken`, `product_hosted`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["tenants.create"];
         delete?: never;
         options?: never;
@@ -2183,63 +779,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Show a tenant
-         * @description One tenant with its limits.
-         *
-         *     Callers: users, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["tenants.get"];
-        /**
-         * Replace a tenant's name, reference and limits
-         * @description Everything that is not sent goes back to its default. Of tenants of a hosted product only the limits change.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `external_ref_taken`, `product_hosted`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         put: operations["tenants.update"];
         post?: never;
-        /**
-         * Delete a tenant with its keys and endpoints, and erase its log
-         * @description Its keys and endpoints end at once: what waits is not sent. A job erases the payloads and answers of its log. The answer says what ended. For external products only: a hosted product deletes its tenants itself.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `tenant_connected`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["tenants.delete"];
         options?: never;
         head?: never;
@@ -2253,42 +795,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * List API tokens
-         * @description The newest first, without their secrets. For administrators.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `admin_only`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         get: operations["tokens.list"];
         put?: never;
-        /**
-         * Make an API token for a program; the answer shows it once
-         * @description The token is in this answer and nowhere else: the hub keeps its hash. It works wherever an operator's access token does, except that it changes neither operators nor tokens. It outlives the login, and the account, of who made it.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         post: operations["tokens.create"];
         delete?: never;
         options?: never;
@@ -2306,24 +814,6 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /**
-         * End an API token at once
-         * @description Requests with the token are refused from now on, on every process of the hub, and its streams end.
-         *
-         *     Callers: administrators, with their access token.
-         *
-         *     Errors:
-         *
-         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
-         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
-         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only`
-         *     - 404: not there, or another customer's: `not_found`
-         *     - 413: the body is too large: `too_large`
-         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
-         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
-         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
-         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
-         */
         delete: operations["tokens.delete"];
         options?: never;
         head?: never;
@@ -2335,2747 +825,878 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Actor: {
-            /** @description May be empty */
             id: string;
-            /**
-             * @description E-mail address, or how a key begins and ends
-             * @example ops@example.com
-             */
             label: string;
-            /**
-             * @description Kind of whoever acted
-             * @enum {string}
-             */
+            /** @enum {string} */
             type: "operator" | "token" | "key" | "tenant_user" | "system" | "anonymous";
         };
         Alert: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Why the hub stopped to send its webhooks: gone after a 410; null: it did not */
             disabled_reason: string | null;
-            /** @description Whether it is sent */
             enabled: boolean;
-            /**
-             * @description Operational events that it is about; a * stands for any rest
-             * @example [
-             *       "hub.*"
-             *     ]
-             */
             events: string[];
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths. Of a webhook it is its endpoint_id in the log too
-             */
             id: string;
-            /**
-             * @description How it is sent
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "email" | "webhook";
-            /** @description Only what happens to this product's tenants; null: to all */
             product: string | null;
-            /**
-             * @description An e-mail address, or the URL that webhooks are posted to
-             * @example ops@example.com
-             */
             target: string;
-            /**
-             * Format: uuid
-             * @description Only what happens to this tenant; null: to all
-             */
             tenant_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
         };
         AlertCreate: {
-            /** @description Absent: true. Enabling forgets why the hub disabled it */
             enabled?: boolean;
-            /**
-             * @description hub.*, a prefix such as hub.endpoint.*, or exact types
-             * @example [
-             *       "hub.*"
-             *     ]
-             */
             events: string[];
-            /**
-             * @description How it is sent; it stays
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "email" | "webhook";
-            /**
-             * @description Only what happens to this product's tenants; null or absent: to all
-             * @example shop
-             */
             product?: string | null;
-            /**
-             * @description An e-mail address; for a webhook http or https, where private networks are refused unless this hub allows them
-             * @example ops@example.com
-             */
             target: string;
-            /**
-             * Format: uuid
-             * @description Only what happens to this tenant; null or absent: to all
-             */
             tenant_id?: string | null;
         };
         AlertRotateSecret: {
-            /**
-             * Format: int64
-             * @description How long webhook-signature carries a signature with the old secret too: 0 forgets it at once, absent is 86400, a day
-             * @example 86400
-             */
             overlap_seconds?: number;
         };
         AlertSettings: {
-            /** @description Absent: true. Enabling forgets why the hub disabled it */
             enabled?: boolean;
-            /**
-             * @description hub.*, a prefix such as hub.endpoint.*, or exact types
-             * @example [
-             *       "hub.*"
-             *     ]
-             */
             events: string[];
-            /**
-             * @description Only what happens to this product's tenants; null or absent: to all
-             * @example shop
-             */
             product?: string | null;
-            /**
-             * @description An e-mail address; for a webhook http or https, where private networks are refused unless this hub allows them
-             * @example ops@example.com
-             */
             target: string;
-            /**
-             * Format: uuid
-             * @description Only what happens to this tenant; null or absent: to all
-             */
             tenant_id?: string | null;
         };
         AlertTest: {
-            /**
-             * @description Id of the hub.ping that was sent to a webhook; null for mail
-             * @example evt_0123456789abcdef
-             */
             event_id: string | null;
         };
         AttemptItem: {
-            /** @description Why there is no complete answer */
             error: string | null;
-            /**
-             * Format: int64
-             * @description Which attempt of the delivery, from 1
-             */
             number: number;
-            /** @description Where the time went */
             phases: components["schemas"]["Phases"];
-            /** @description As sent, secrets masked */
             request_headers: {
                 [key: string]: string;
             };
-            /** @description Its beginning, at most 4 KiB; {"erased":true} once it was erased with the payload */
             response_body: string | null;
-            /** @description Headers of the answer, the longest cut */
             response_headers: {
                 [key: string]: string;
             };
-            /**
-             * Format: date-time
-             * @description When the request was made
-             */
             started_at: string;
-            /**
-             * Format: int64
-             * @description null where no answer came
-             */
             status_code: number | null;
         };
         AuditEntry: {
-            /**
-             * @description Operation that was called, by its id
-             * @example keys.rotate
-             */
             action: string;
-            /** @description Who did it */
             actor: components["schemas"]["Actor"];
-            /**
-             * Format: date-time
-             * @description When it happened
-             */
             at: string;
-            /**
-             * @description Names of the settings that a change of an endpoint was about, without their values
-             * @example [
-             *       "filter"
-             *     ]
-             */
             changed: string[];
-            /**
-             * Format: int64
-             * @description How often it happened within the minute. Above 1 only for failed logins, by account, address and outcome, and for webhooks without a valid signature, by key and address; the other fields are those of the first
-             * @example 1
-             */
             count: number;
-            /**
-             * @description The data it was about; empty: of neither
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test" | "";
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * @description Address the request came from
-             * @example 203.0.113.7
-             */
             ip: string;
-            /** @description X-Request-Id of the request, which the hub's log has too */
             request_id: string;
-            /**
-             * @description Kind of thing that was acted on
-             * @example keys
-             */
             resource: string;
-            /** @description May be empty */
             resource_id: string;
-            /**
-             * Format: int64
-             * @description HTTP status of the outcome
-             * @example 201
-             */
             status: number;
-            /** @description The person whose data it was about, by the product's id; empty: nobody in particular */
             subject_id: string;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string | null;
         };
         Backlog: {
-            /**
-             * Format: date-time
-             * @description When the oldest pending delivery was accepted; null: none is pending
-             */
             oldest_pending_at: string | null;
-            /**
-             * Format: int64
-             * @description Parked deliveries, counted up to 100000
-             */
             parked: number;
-            /**
-             * Format: int64
-             * @description Deliveries that have waited for two seconds or for a retry, counted up to 100000
-             */
             pending: number;
         };
         BrowserSession: {
-            /** @description Value of the header X-CSRF-Token, which writes with the session's cookie need; null for access tokens, which need none */
             csrf_token: string | null;
-            /**
-             * Format: date-time
-             * @description When the session ends, 12 hours after the login; null for access tokens
-             */
             expires_at: string | null;
-            /** @description Who is logged in */
             operator: components["schemas"]["Identity"];
-            /**
-             * @description Version of the hub
-             * @example v1.4.0
-             */
             version: string;
         };
         BucketCounts: {
-            /**
-             * Format: int64
-             * @description Deliveries accepted
-             */
             accepted: number;
-            /**
-             * Format: date-time
-             * @description Beginning of the bucket
-             */
             at: string;
-            /**
-             * Format: int64
-             * @description Attempts made
-             */
             attempts: number;
-            /**
-             * Format: int64
-             * @description How many receivers confirmed
-             */
             delivered: number;
-            /**
-             * Format: int64
-             * @description Attempts that did not deliver
-             */
             errors: number;
-            /**
-             * Format: int64
-             * @description Attempts that did not succeed
-             */
             failed: number;
-            /**
-             * Format: double
-             * @description Half of the attempts took at most so many milliseconds; null: no attempts
-             */
             p50_ms: number | null;
-            /**
-             * Format: double
-             * @description 95 of 100 attempts took at most so many milliseconds; null: no attempts
-             */
             p95_ms: number | null;
-            /**
-             * Format: double
-             * @description 99 of 100 attempts took at most so many milliseconds; null: no attempts
-             */
             p99_ms: number | null;
-            /**
-             * Format: int64
-             * @description Deliveries that were given up for now
-             */
             parked: number;
         };
         ClientCertificate: {
-            /**
-             * Format: date-time
-             * @description When it ends; the receiver refuses it from then on
-             */
             expires_at: string;
-            /**
-             * @description Whom it names
-             * @example CN=hub.example.com,O=Example
-             */
             subject: string;
         };
         ClientCertificateInput: {
-            /** @description PEM: the certificate, then those that lead to its authority */
             certificate?: string;
-            /** @description PEM, not encrypted: the private key, RSA, ECDSA or Ed25519. It is stored encrypted and never shown */
             key?: string;
         };
         CreatedAlert: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Why the hub stopped to send its webhooks: gone after a 410; null: it did not */
             disabled_reason: string | null;
-            /** @description Whether it is sent */
             enabled: boolean;
-            /**
-             * @description Operational events that it is about; a * stands for any rest
-             * @example [
-             *       "hub.*"
-             *     ]
-             */
             events: string[];
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths. Of a webhook it is its endpoint_id in the log too
-             */
             id: string;
-            /**
-             * @description How it is sent
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "email" | "webhook";
-            /** @description Only what happens to this product's tenants; null: to all */
             product: string | null;
-            /**
-             * @description Signs the webhooks; shown now and never again. null for mail
-             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
-             */
             secret: string | null;
-            /**
-             * @description An e-mail address, or the URL that webhooks are posted to
-             * @example ops@example.com
-             */
             target: string;
-            /**
-             * Format: uuid
-             * @description Only what happens to this tenant; null: to all
-             */
             tenant_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
         };
         CreatedToken: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Who made it
-             * @example ops@example.com
-             */
             created_by: string;
-            /**
-             * Format: date-time
-             * @description null: never
-             */
             expires_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * @description How the token ends
-             * @example a1B2
-             */
             last4: string;
-            /**
-             * Format: date-time
-             * @description To within a minute; null: never
-             */
             last_used_at: string | null;
-            /**
-             * @description The program that uses it
-             * @example billing back end
-             */
             name: string;
-            /**
-             * @description admin: everything but operators and tokens; support: reads, retries and replays
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "admin" | "support";
-            /**
-             * @description Send it as Authorization: Bearer. Shown now and never again
-             * @example hubt_6qT1wYb0ZkR4mVxN8sLd2HcJ7pAe3U1XkQ9fGm5oPzI
-             */
             token: string;
         };
         DeletedTenant: {
-            /**
-             * Format: int64
-             * @description Endpoints that were deleted, of both environments
-             */
             endpoints: number;
-            /**
-             * Format: uuid
-             * @description Of the tenant
-             */
             id: string;
-            /**
-             * Format: int64
-             * @description Keys that were valid until now
-             */
             keys: number;
-            /**
-             * @description How people called the customer
-             * @example Example Ltd
-             */
             name: string;
-            /**
-             * @description Name of the product
-             * @example shop
-             */
             product: string;
         };
         Detail: {
-            /**
-             * Format: int64
-             * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
-             */
             attempt_count: number;
-            /** @description Every attempt, oldest first */
             attempts: components["schemas"]["AttemptItem"][];
-            /** @description Ties events and deliveries of one matter together; null: none */
+            behind_in_order: boolean;
             correlation_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Whether the receiver has confirmed it */
             delivered: boolean;
-            /**
-             * @description Whether the hub sends it (outbound) or received it (inbound)
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction: "inbound" | "outbound";
-            /**
-             * Format: int64
-             * @description Duration of the last attempt, milliseconds
-             */
             duration_ms: number | null;
-            /**
-             * Format: uuid
-             * @description Endpoint it went to, or null
-             */
             endpoint_id: string | null;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * @description Event id; empty for a refused webhook without a valid one
-             * @example evt_0123456789abcdef
-             */
             event_id: string;
-            /** @description What happened, such as appointment.created */
             event_type: string;
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * Format: uuid
-             * @description Delivery id
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description Integration it went to, or null
-             */
             integration_id: string | null;
-            /**
-             * Format: date-time
-             * @description When the next attempt is due; null while one is under way or none will come
-             */
             next_attempt_at: string | null;
-            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
             ordering_key: string | null;
-            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
             out_of_order: boolean;
-            /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
-            /**
-             * @description When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send
-             * @enum {string}
-             */
+            /** @enum {string} */
             priority: "high" | "normal" | "bulk";
-            /** @description Product the event came from */
             product: string;
-            /** @description Why it is parked or failed */
             reason: string | null;
-            /**
-             * @description URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known
-             * @example https://example.com/hooks
-             */
             receiver: string;
-            /** @description Beginning of the last answer's body, at most 4 KiB */
             response_body: string | null;
-            /**
-             * Format: int64
-             * @description Attempts after the first
-             */
             retries: number;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "delivered" | "parked" | "failed";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt; null without an answer
-             */
             status_code: number | null;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to; null: it is sent to an alert of the operators
-             */
             tenant_id: string | null;
-            /**
-             * @description How people call the customer
-             * @example Acme
-             */
             tenant_name: string;
-            /** @description Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked */
             waiting: components["schemas"]["Waiting"] | null;
         };
         Discarded: {
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * @description Always discarded
-             * @enum {string}
-             */
+            /** @enum {string} */
             reason: "discarded";
-            /**
-             * @description Always failed
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "failed";
         };
         Endpoint: {
-            /**
-             * Format: date-time
-             * @description When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled
-             */
             abandoned_at: string | null;
-            /** @description Certificate that the hub shows this receiver (mTLS); null: none */
             client_certificate: components["schemas"]["ClientCertificate"] | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Note of what it is for; may be empty */
             description: string;
-            /**
-             * Format: date-time
-             * @description Since when it is disabled: its events are parked, and sent once it is enabled; null while it is enabled
-             */
             disabled_at: string | null;
-            /** @description Why the hub disabled it, e.g. gone after a 410 */
             disabled_reason: string | null;
-            /** @description Whether events are sent to it */
             enabled: boolean;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * @description What it gets; a * stands for any rest
-             * @example [
-             *       "appointment.*"
-             *     ]
-             */
             event_types: string[];
-            /** @description CEL expression over the event: it gets the events for which this is true; null: all of its event types */
             filter: string | null;
-            /** @description Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set */
             filter_errors: components["schemas"]["FilterErrors"] | null;
-            /**
-             * @description Headers that are sent with each attempt. Of a value at most the last four characters are shown
-             * @example {
-             *       "Authorization": "***x7Qz"
-             *     }
-             */
             headers: {
                 [key: string]: string;
             };
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /** @description Whether it gets the events of one ordering key one at a time, in the order in which they were accepted */
             ordered: boolean;
-            /**
-             * Format: date-time
-             * @description Until then webhook-signature carries a signature with the previous secret too
-             */
             previous_secret_until: string | null;
-            /**
-             * Format: int32
-             * @description null: as fast as it takes them
-             */
             rate_per_minute: number | null;
-            /** @description Deliveries carry webhook-signature besides X-Webhook-Signature; false for a plain secret */
             standard_signature: boolean;
-            /**
-             * @description X-Webhook-Signature has room for one signature. now: it is made with the new secret; end: with the previous one until previous_secret_until. null where no secret was rotated with an overlap
-             * @enum {string|null}
-             */
+            /** @enum {string|null} */
             switch: "now" | "end" | null;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
-            /**
-             * @description Where events are posted to
-             * @example https://example.com/webhooks
-             */
             url: string;
         };
         EndpointDraft: {
-            /** @description Client certificate for mTLS with this receiver; the address must be https. Absent: as it is; null or {}: none */
             client_certificate?: components["schemas"]["ClientCertificateInput"] | null;
-            /** @description Note of what it is for */
             description?: string;
-            /** @description Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it */
             enabled?: boolean;
-            /**
-             * @description Operators may choose, live when absent; a key has its own
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment?: "live" | "test";
-            /**
-             * @description *, a prefix such as appointment.*, or exact types
-             * @example [
-             *       "appointment.*"
-             *     ]
-             */
             event_types: string[];
-            /**
-             * @description CEL expression (cel.dev) over event with id, type, product, timestamp, correlation_id and data: events for which it is not true are not sent. At most 2048 bytes. Null or empty: none; absent: none for a new endpoint, and as it is for a changed one
-             * @example event.data.total > 100
-             */
             filter?: string | null;
-            /**
-             * @description Headers to send with each attempt, name to value: at most 10, of 1 to 4096 printable ASCII characters. Not the hub's own, not Host, Content-*, Proxy-* and those of the connection. Stored encrypted. Absent: as they are; null or {}: none; a value as it is shown, masked, is refused
-             * @example {
-             *       "Authorization": "Bearer x7Qz"
-             *     }
-             */
             headers?: {
                 [key: string]: string;
             } | null;
-            /** @description True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one */
             ordered?: boolean;
-            /**
-             * Format: int32
-             * @description Deliveries a minute at most; null or absent: as fast as it takes them
-             */
             rate_per_minute?: number | null;
-            /** @description whsec_ and the padded base64 of 24 to 64 bytes; or a plain secret of 24 to 128 printable ASCII characters, which makes X-Webhook-Signature alone. Made when absent */
             secret?: string;
-            /**
-             * Format: uuid
-             * @description Operators name the tenant; a key has its own
-             */
             tenant_id?: string;
-            /**
-             * @description http or https; private networks are refused unless this hub allows them
-             * @example https://example.com/webhooks
-             */
             url: string;
         };
         EndpointMatch: {
-            /** @description Whether publishing the event makes a delivery to this endpoint, now */
             matches: boolean;
-            /**
-             * @description Why, or why not
-             * @example The filter is not true for this event.
-             */
             reason: string;
         };
         EndpointMatchRequest: {
-            /** @description The event as it is published, or its envelope as receivers get it */
             event: components["schemas"]["MatchedEvent"];
         };
         EndpointRecovery: {
-            /** @description Only count what would be sent */
             dry_run?: boolean;
-            /**
-             * @description *, a prefix such as appointment.*, or exact types; of those that the endpoint subscribed to. Absent: all of these
-             * @example [
-             *       "appointment.*"
-             *     ]
-             */
             event_types?: string[];
-            /**
-             * Format: date-time
-             * @description Events accepted at this time or later, as far as the log keeps them
-             * @example 2026-01-02T03:04:05Z
-             */
             since: string;
-            /**
-             * Format: date-time
-             * @description Events accepted before this time; absent: now
-             */
             until?: string;
         };
         EndpointRotateSecret: {
-            /**
-             * Format: int64
-             * @description How long webhook-signature carries a signature with the old secret too: 0 forgets it at once, absent is 86400, a day
-             * @example 86400
-             */
             overlap_seconds?: number;
-            /** @description whsec_ and the padded base64 of 24 to 64 bytes; or a plain secret of 24 to 128 printable ASCII characters, which makes X-Webhook-Signature alone. Made when absent */
             secret?: string;
             /**
-             * @description When X-Webhook-Signature, which has room for one signature, changes to the new secret: now, or at the end of the overlap
              * @default now
              * @enum {string}
              */
             switch: "now" | "end";
         };
         EndpointSettings: {
-            /** @description Client certificate for mTLS with this receiver; the address must be https. Absent: as it is; null or {}: none */
             client_certificate?: components["schemas"]["ClientCertificateInput"] | null;
-            /** @description Note of what it is for */
             description?: string;
-            /** @description Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it */
             enabled?: boolean;
-            /**
-             * @description *, a prefix such as appointment.*, or exact types
-             * @example [
-             *       "appointment.*"
-             *     ]
-             */
             event_types: string[];
-            /**
-             * @description CEL expression (cel.dev) over event with id, type, product, timestamp, correlation_id and data: events for which it is not true are not sent. At most 2048 bytes. Null or empty: none; absent: none for a new endpoint, and as it is for a changed one
-             * @example event.data.total > 100
-             */
             filter?: string | null;
-            /**
-             * @description Headers to send with each attempt, name to value: at most 10, of 1 to 4096 printable ASCII characters. Not the hub's own, not Host, Content-*, Proxy-* and those of the connection. Stored encrypted. Absent: as they are; null or {}: none; a value as it is shown, masked, is refused
-             * @example {
-             *       "Authorization": "Bearer x7Qz"
-             *     }
-             */
             headers?: {
                 [key: string]: string;
             } | null;
-            /** @description True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one */
             ordered?: boolean;
-            /**
-             * Format: int32
-             * @description Deliveries a minute at most; null or absent: as fast as it takes them
-             */
             rate_per_minute?: number | null;
-            /**
-             * @description http or https; private networks are refused unless this hub allows them
-             * @example https://example.com/webhooks
-             */
             url: string;
         };
         EndpointWithSecret: {
-            /**
-             * Format: date-time
-             * @description When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled
-             */
             abandoned_at: string | null;
-            /** @description Certificate that the hub shows this receiver (mTLS); null: none */
             client_certificate: components["schemas"]["ClientCertificate"] | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Note of what it is for; may be empty */
             description: string;
-            /**
-             * Format: date-time
-             * @description Since when it is disabled: its events are parked, and sent once it is enabled; null while it is enabled
-             */
             disabled_at: string | null;
-            /** @description Why the hub disabled it, e.g. gone after a 410 */
             disabled_reason: string | null;
-            /** @description Whether events are sent to it */
             enabled: boolean;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * @description What it gets; a * stands for any rest
-             * @example [
-             *       "appointment.*"
-             *     ]
-             */
             event_types: string[];
-            /** @description CEL expression over the event: it gets the events for which this is true; null: all of its event types */
             filter: string | null;
-            /** @description Events that the filter could not be evaluated for, so that they were not sent; null: none since the filter was set */
             filter_errors: components["schemas"]["FilterErrors"] | null;
-            /**
-             * @description Headers that are sent with each attempt. Of a value at most the last four characters are shown
-             * @example {
-             *       "Authorization": "***x7Qz"
-             *     }
-             */
             headers: {
                 [key: string]: string;
             };
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /** @description What receivers have to know about the signatures */
             notices: string[];
-            /** @description Whether it gets the events of one ordering key one at a time, in the order in which they were accepted */
             ordered: boolean;
-            /**
-             * Format: date-time
-             * @description Until then webhook-signature carries a signature with the previous secret too
-             */
             previous_secret_until: string | null;
-            /**
-             * Format: int32
-             * @description null: as fast as it takes them
-             */
             rate_per_minute: number | null;
-            /**
-             * @description Signs the deliveries; shown now and never again
-             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
-             */
             secret: string;
-            /** @description Deliveries carry webhook-signature besides X-Webhook-Signature; false for a plain secret */
             standard_signature: boolean;
-            /**
-             * @description X-Webhook-Signature has room for one signature. now: it is made with the new secret; end: with the previous one until previous_secret_until. null where no secret was rotated with an overlap
-             * @enum {string|null}
-             */
+            /** @enum {string|null} */
             switch: "now" | "end" | null;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
-            /**
-             * @description Where events are posted to
-             * @example https://example.com/webhooks
-             */
             url: string;
         };
-        EventItem: {
-            /** @description Ties events and deliveries of one matter together; null: none */
-            correlation_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            created_at: string;
-            /**
-             * Format: int64
-             * @description How many receivers wanted it
-             */
-            deliveries: number;
-            /** @description Whether it is for live or test data; the two never mix */
-            environment: string;
-            /** @description What happened, such as appointment.created */
-            event_type: string;
-            /** @description Names the event, evt_ and 16 hexadecimal digits */
-            id: string;
-            /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted */
-            payload: unknown;
-            /** @description Name of the product */
-            product: string;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to; null: it is for alerts of the operators
-             */
-            tenant_id: string | null;
-        };
         EventType: {
-            /**
-             * Format: date-time
-             * @description When it was made; null where it comes from code
-             */
             created_at: string | null;
-            /** @description Receivers should not begin to use it */
             deprecated: boolean;
-            /**
-             * @description What happened, for receivers; may be empty
-             * @example An order was placed.
-             */
             description: string;
-            /** @description Example of the data, an object of at most 64 KiB that agrees with the schema; null: none. A ping can send it */
             example?: unknown;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * @description The event_type of events; unique in the product
-             * @example order.created
-             */
             name: string;
-            /**
-             * @description Whose events have it
-             * @example shop
-             */
             product: string;
-            /** @description Comes from code: a hosted product's, or the hub's own */
             read_only: boolean;
-            /** @description JSON Schema 2020-12 of the data, an object of at most 64 KiB; null: none. References lead to places in the schema itself; regular expressions are RE2 */
             schema?: unknown;
-            /**
-             * Format: date-time
-             * @description When it was last changed; null where it comes from code
-             */
             updated_at: string | null;
         };
         EventTypeCreate: {
-            /** @description Receivers should not begin to use it; false when absent */
             deprecated?: boolean;
-            /**
-             * @description What happened, for receivers
-             * @example An order was placed.
-             */
             description?: string;
-            /** @description Example of the data, an object of at most 64 KiB that agrees with the schema; null: none. A ping can send it */
             example?: unknown;
-            /**
-             * @description Words of letters, digits, _ and - joined by dots; hub. is the hub's own
-             * @example order.created
-             */
             name: string;
-            /**
-             * @description Name of an external product
-             * @example shop
-             */
             product: string;
-            /** @description JSON Schema 2020-12 of the data, an object of at most 64 KiB; null: none. References lead to places in the schema itself; regular expressions are RE2 */
             schema?: unknown;
         };
         EventTypeSettings: {
-            /** @description Receivers should not begin to use it; false when absent */
             deprecated?: boolean;
-            /**
-             * @description What happened, for receivers
-             * @example An order was placed.
-             */
             description?: string;
-            /** @description Example of the data, an object of at most 64 KiB that agrees with the schema; null: none. A ping can send it */
             example?: unknown;
-            /** @description JSON Schema 2020-12 of the data, an object of at most 64 KiB; null: none. References lead to places in the schema itself; regular expressions are RE2 */
             schema?: unknown;
         };
         FieldProblem: {
-            /**
-             * @description Where the input is
-             * @example body.url
-             */
             location: string;
-            /** @description What is wrong with it */
             message: string;
         };
         Filter: {
-            /** @description Only those of this matter */
             correlation_id?: string;
-            /**
-             * @description Only sent (outbound) or only received (inbound) ones
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction?: "inbound" | "outbound";
-            /**
-             * Format: uuid
-             * @description Only those to this endpoint
-             */
             endpoint_id?: string;
-            /**
-             * @description Only those of live or of test data
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment?: "live" | "test";
-            /**
-             * @description Only those of this event
-             * @example evt_0123456789abcdef
-             */
             event_id?: string;
-            /** @description In full */
             event_type?: string;
-            /**
-             * Format: uuid
-             * @description Only those of this connection
-             */
             integration_id?: string;
-            /** @description Only those of this product's tenants */
             product?: string;
-            /** @description An event id, a delivery id or a correlation id */
             q?: string;
-            /**
-             * Format: date-time
-             * @description Accepted at this time or later
-             */
             since?: string;
-            /**
-             * @description failing: pending after failed attempts, parked or failed
-             * @enum {string}
-             */
+            /** @enum {string} */
             status?: "pending" | "delivered" | "parked" | "failed" | "failing";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt
-             */
             status_code?: number;
-            /**
-             * Format: uuid
-             * @description Only those of this tenant
-             */
             tenant_id?: string;
-            /**
-             * Format: date-time
-             * @description Accepted before this time
-             */
             until?: string;
         };
         FilterErrors: {
-            /**
-             * Format: int64
-             * @description How many, since the filter was set; a second old at most
-             * @example 3
-             */
             count: number;
-            /**
-             * Format: date-time
-             * @description When it happened last
-             */
             last_at: string;
-            /**
-             * @description What was wrong the last time, and where in the expression
-             * @example column 11: the event has no such member: total
-             */
             last_error: string;
         };
         Health: {
-            /** @description The checks of hub doctor that need no count of the log */
             checks: components["schemas"]["HealthCheck"][];
-            /**
-             * Format: date-time
-             * @description Its clock
-             */
             now: string;
-            /**
-             * @description Of the process that answered
-             * @example 1.4.0
-             */
             version: string;
         };
         HealthCheck: {
-            /** @description What to do; empty: nothing */
             advice: string;
-            /**
-             * @description What was checked: database, connections, clock, migrations, partitions, backlog, sweep, redis or egress
-             * @example database
-             */
             check: string;
-            /**
-             * @description What was found, for people
-             * @example PostgreSQL 17.2 answers in 310µs
-             */
             detail: string;
-            /**
-             * @description failed: the hub does not work as it should; warning: it works, and something needs attention
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "ok" | "warning" | "failed";
         };
         Identity: {
-            /**
-             * @description Address to log in with
-             * @example ops@example.com
-             */
             email: string;
-            /**
-             * Format: uuid
-             * @description All zeros for the local command line
-             */
             id: string;
-            /**
-             * @description How people call it
-             * @example Ada
-             */
             name: string;
-            /**
-             * @description admin: everything; support: reads, retries and replays
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "admin" | "support";
         };
         Integration: {
-            /**
-             * @description How the key ends that the peer uses here
-             * @example …a1B2
-             */
             api_key_local: string | null;
-            /**
-             * @description How the key ends that is used there
-             * @example …c3D4
-             */
             api_key_remote: string | null;
-            /** @description The peer's; empty where it never said */
             api_url: string;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description By an administrator */
             disabled: boolean;
-            /** @description The uses asked for when connecting */
             enabled: string[];
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /** @description What the peer offers */
             features: string[];
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /** @description Why it does not work, for people */
             last_error: string | null;
-            /**
-             * Format: date-time
-             * @description When the other side was last asked whether it works; null: never
-             */
             last_health_check: string | null;
-            /**
-             * Format: date-time
-             * @description When the registration with the peer is tried again
-             */
             next_registration_at: string | null;
-            /**
-             * @description The tenant's
-             * @example scheduling
-             */
+            ordered: boolean;
             own_product: string;
-            /** @description The peer's own id of the account that is connected there, as its status names it; of a product of this hub: the tenant's id */
             peer_account: string | null;
-            /** @description Where the peer takes events; empty: under api_url */
             peer_webhook_url: string;
-            /**
-             * Format: date-time
-             * @description Until then the previous secret is accepted too
-             */
             previous_secret_until: string | null;
-            /**
-             * @description The peer
-             * @example clinic
-             */
             product: string;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive" | "error";
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
-            /**
-             * @description How people call the customer
-             * @example Example Ltd
-             */
             tenant_name: string;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
-            /**
-             * @description How the secret ends
-             * @example …aSw=
-             */
             webhook_secret: string | null;
-            /** @description Where this hub takes the peer's events */
             webhook_url: string;
         };
         IntegrationConnect: {
-            /** @description The key that the peer issued */
             api_key: string;
-            /**
-             * @description The base under which the peer's /integrations lies
-             * @example https://clinic.example.com/api/v1
-             */
             api_url: string;
             /**
-             * @description Whether it is for live or test data; the two never mix
              * @default live
              * @enum {string}
              */
             environment: "live" | "test";
-            /**
-             * @description What the connection is used for
-             * @example [
-             *       "reminders"
-             *     ]
-             */
             features?: string[];
-            /**
-             * @description The peer
-             * @example clinic
-             */
             product: string;
-            /**
-             * Format: uuid
-             * @description A tenant of a product this hub runs
-             */
             tenant_id: string;
-            /** @description Where the peer is to send; absent: the product's own address */
             webhook_url?: string;
         };
         IntegrationLink: {
             /**
-             * @description Whether it is for live or test data; the two never mix
              * @default live
              * @enum {string}
              */
             environment: "live" | "test";
-            /** @description What the connection is used for */
             features?: string[];
-            /**
-             * Format: uuid
-             * @description A tenant of another product of this hub
-             */
             peer_tenant_id: string;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
         };
         IntegrationRotateSecret: {
-            /**
-             * Format: int64
-             * @description How long the old secret stays valid: absent is 86400, a day
-             * @example 86400
-             */
             overlap_seconds?: number;
         };
+        IntegrationSettings: {
+            ordered: boolean;
+        };
         IntegrationTest: {
-            /**
-             * @description The same for programs
-             * @example peer_unreachable
-             */
             code: string | null;
-            /**
-             * Format: int64
-             * @description How long the other side took, in milliseconds
-             */
             duration_ms: number;
-            /** @description What is wrong, for people */
             error: string | null;
-            /** @description What the other side offers */
             features: string[];
-            /** @description Whether the other side answered as it should */
             ok: boolean;
-            /**
-             * @description Of the integration, now
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive" | "error";
-            /** @description Of the peer */
             version: string | null;
         };
         IntegrationWithSecret: {
-            /**
-             * @description How the key ends that the peer uses here
-             * @example …a1B2
-             */
             api_key_local: string | null;
-            /**
-             * @description How the key ends that is used there
-             * @example …c3D4
-             */
             api_key_remote: string | null;
-            /** @description The peer's; empty where it never said */
             api_url: string;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description By an administrator */
             disabled: boolean;
-            /** @description The uses asked for when connecting */
             enabled: string[];
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /** @description What the peer offers */
             features: string[];
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /** @description Why it does not work, for people */
             last_error: string | null;
-            /**
-             * Format: date-time
-             * @description When the other side was last asked whether it works; null: never
-             */
             last_health_check: string | null;
-            /**
-             * Format: date-time
-             * @description When the registration with the peer is tried again
-             */
             next_registration_at: string | null;
-            /**
-             * @description The tenant's
-             * @example scheduling
-             */
+            ordered: boolean;
             own_product: string;
-            /** @description The peer's own id of the account that is connected there, as its status names it; of a product of this hub: the tenant's id */
             peer_account: string | null;
-            /** @description Where the peer takes events; empty: under api_url */
             peer_webhook_url: string;
-            /**
-             * Format: date-time
-             * @description Until then the previous secret is accepted too
-             */
             previous_secret_until: string | null;
-            /**
-             * @description The peer
-             * @example clinic
-             */
             product: string;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /** @description Of webhooks in both directions; shown now and never again */
             secret: string;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive" | "error";
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
-            /**
-             * @description How people call the customer
-             * @example Example Ltd
-             */
             tenant_name: string;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
-            /**
-             * @description How the secret ends
-             * @example …aSw=
-             */
             webhook_secret: string | null;
-            /** @description Where this hub takes the peer's events */
             webhook_url: string;
         };
         Item: {
-            /**
-             * Format: int64
-             * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
-             */
             attempt_count: number;
-            /** @description Ties events and deliveries of one matter together; null: none */
+            behind_in_order: boolean;
             correlation_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Whether the receiver has confirmed it */
             delivered: boolean;
-            /**
-             * @description Whether the hub sends it (outbound) or received it (inbound)
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction: "inbound" | "outbound";
-            /**
-             * Format: int64
-             * @description Duration of the last attempt, milliseconds
-             */
             duration_ms: number | null;
-            /**
-             * Format: uuid
-             * @description Endpoint it went to, or null
-             */
             endpoint_id: string | null;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * @description Event id; empty for a refused webhook without a valid one
-             * @example evt_0123456789abcdef
-             */
             event_id: string;
-            /** @description What happened, such as appointment.created */
             event_type: string;
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * Format: uuid
-             * @description Delivery id
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description Integration it went to, or null
-             */
             integration_id: string | null;
-            /**
-             * Format: date-time
-             * @description When the next attempt is due; null while one is under way or none will come
-             */
             next_attempt_at: string | null;
-            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
             ordering_key: string | null;
-            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
             out_of_order: boolean;
-            /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
-            /**
-             * @description When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send
-             * @enum {string}
-             */
+            /** @enum {string} */
             priority: "high" | "normal" | "bulk";
-            /** @description Product the event came from */
             product: string;
-            /** @description Why it is parked or failed */
             reason: string | null;
-            /**
-             * @description URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known
-             * @example https://example.com/hooks
-             */
             receiver: string;
-            /** @description Beginning of the last answer's body, at most 4 KiB */
             response_body: string | null;
-            /**
-             * Format: int64
-             * @description Attempts after the first
-             */
             retries: number;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "delivered" | "parked" | "failed";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt; null without an answer
-             */
             status_code: number | null;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to; null: it is sent to an alert of the operators
-             */
             tenant_id: string | null;
-            /**
-             * @description How people call the customer
-             * @example Acme
-             */
             tenant_name: string;
         };
         KeyCreate: {
             /**
-             * @description Whether it is for live or test data; the two never mix
              * @default live
              * @enum {string}
              */
             environment: "live" | "test";
-            /**
-             * Format: date-time
-             * @description Absent: never
-             */
             expires_at?: string;
-            /**
-             * @description How people call it
-             * @example production server
-             */
             name?: string;
-            /**
-             * @description Requests, and S, M, H or D; 0 = no limit; absent: the hub's default
-             * @example 100-M
-             */
             rate?: string;
-            /**
-             * @description Those of the product's features, events.publish, endpoints.manage, interaction.write, deliveries.read, deliveries.retry. Absent: all but the last two
-             * @example [
-             *       "events.publish"
-             *     ]
-             */
             scopes?: string[];
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
         };
         KeyRotate: {
-            /**
-             * Format: int64
-             * @description How long the old key stays valid: 0 ends it at once, absent is 86400, a day
-             * @example 86400
-             */
             overlap_seconds?: number;
         };
         LinkedIntegrations: {
-            /** @description The tenant's, and the other tenant's */
             integrations: components["schemas"]["Integration"][];
         };
         ListedKey: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * Format: date-time
-             * @description null: never
-             */
             expires_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description The integration this key is bound to
-             */
             integration_id: string | null;
-            /**
-             * @description How the key ends
-             * @example a1B2
-             */
             last4: string;
-            /**
-             * Format: date-time
-             * @description To within some minutes
-             */
             last_used_at: string | null;
-            /**
-             * @description Note of what the key is for
-             * @example production server
-             */
             name: string;
-            /**
-             * @description How the key begins
-             * @example shop_live_
-             */
             prefix: string;
-            /**
-             * @description Product of the tenant
-             * @example shop
-             */
             product: string;
-            /**
-             * @description Requests, and S, M, H or D; 0 = no limit
-             * @example 100-M
-             */
             rate: string;
-            /**
-             * Format: uuid
-             * @description The key that a rotation made
-             */
             replaced_by: string | null;
-            /**
-             * Format: date-time
-             * @description When the present period ends; null where used is null
-             */
             resets_at: string | null;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /**
-             * @description What the key may do
-             * @example [
-             *       "events.publish"
-             *     ]
-             */
             scopes: string[];
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
-            /**
-             * Format: int64
-             * @description Requests in the present period of its rate; null: it has no limit, or is not in use
-             */
             used: number | null;
         };
         Login: {
-            /**
-             * @description Address of the operator
-             * @example ops@example.com
-             */
             email: string;
-            /**
-             * @description Secret of the operator
-             * @example correct horse battery staple
-             */
             password: string;
         };
         Logout: {
-            /** @description Ends the login of this token too; the one of the access token is ended in any case */
             refresh_token?: string;
         };
         Lookup: {
-            /**
-             * @description The masked CPF; empty where another field was searched for
-             * @example ***.***.***-09
-             */
             cpf: string;
-            /** @description Deliveries of late whose payload has the number, the address or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match, of ten tenants */
             deliveries: components["schemas"]["Item"][];
-            /**
-             * @description Address as it was understood; empty where another field was searched for
-             * @example ana@example.com
-             */
             email: string;
-            /** @description What the hosted products know, at most 100 of each */
             matches: components["schemas"]["LookupMatch"][];
-            /**
-             * @description Number as it was understood, +5511987654321; empty where another field was searched for
-             * @example +5511987654321
-             */
             phone: string;
-            /** @description Whether a product has, or may have, more matches than are here */
             truncated: boolean;
         };
         LookupMatch: {
-            /** @description In the product */
             id: string;
-            /**
-             * @description What the person is there, such as client or patient
-             * @example patient
-             */
             kind: string;
-            /** @description CPF numbers masked. Of people found by a CPF the first name and initials */
             name: string;
-            /**
-             * @description Name of the product
-             * @example clinic
-             */
             product: string;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
-            /** @description Where people look at it */
             url: string | null;
         };
         LookupRequest: {
-            /**
-             * @description Last two digits of a CPF, alone or masked; whole numbers are refused
-             * @example 09
-             */
             cpf?: string;
-            /**
-             * @description E-mail address, in any case
-             * @example ana@example.com
-             */
             email?: string;
-            /**
-             * @description As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without
-             * @example +55 11 98765-4321
-             */
             phone?: string;
         };
         MadeKey: {
-            /**
-             * @description Shown now and never again
-             * @example shop_live_6qT1wYb0ZkR4mVxN8sLd2HcJ7pAe3U1XkQ9f
-             */
             api_key: string;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * Format: date-time
-             * @description null: never
-             */
             expires_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description The integration this key is bound to
-             */
             integration_id: string | null;
-            /**
-             * @description How the key ends
-             * @example a1B2
-             */
             last4: string;
-            /**
-             * Format: date-time
-             * @description To within some minutes
-             */
             last_used_at: string | null;
-            /**
-             * @description Note of what the key is for
-             * @example production server
-             */
             name: string;
-            /**
-             * @description How the key begins
-             * @example shop_live_
-             */
             prefix: string;
-            /**
-             * @description Product of the tenant
-             * @example shop
-             */
             product: string;
-            /**
-             * @description Requests, and S, M, H or D; 0 = no limit
-             * @example 100-M
-             */
             rate: string;
-            /**
-             * Format: uuid
-             * @description The key that a rotation made
-             */
             replaced_by: string | null;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /**
-             * @description What the key may do
-             * @example [
-             *       "events.publish"
-             *     ]
-             */
             scopes: string[];
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
         };
         MatchedEvent: {
-            /** @description Ties events of one story together; part of the envelope; null or absent: none */
             correlation_id?: string | null;
-            /** @description What happened: a JSON object, sent on byte for byte */
             data: unknown;
-            /**
-             * @description What happened, such as appointment.created
-             * @example appointment.created
-             */
             event_type: string;
-            /**
-             * @description Makes the call idempotent, as the Idempotency-Key header does; null or absent: the hub makes one. Compared and sent on in lowercase
-             * @example evt_0123456789abcdef
-             */
             id?: string | null;
-            /**
-             * @description What the event is about, for receivers with ordered: they get the events of one key one at a time, in the order in which they were accepted. At most 200 bytes; not part of the envelope; null or absent: no order
-             * @example order-1042
-             */
             ordering_key?: string | null;
-            /**
-             * @description As in an envelope; absent: that of the endpoint's tenant
-             * @example crm
-             */
             product?: string | null;
-            /**
-             * Format: date-time
-             * @description As in an envelope; absent: now
-             */
             timestamp?: string | null;
         };
         Operator: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description A disabled operator cannot log in, and every login has ended */
             disabled: boolean;
-            /**
-             * @description Address to log in with
-             * @example ops@example.com
-             */
             email: string;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * @description How people call it
-             * @example Ada
-             */
             name: string;
-            /**
-             * @description admin: everything; support: reads, retries and replays
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "admin" | "support";
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
         };
         OperatorCreate: {
-            /**
-             * Format: email
-             * @description Address to log in with
-             * @example ops@example.com
-             */
             email: string;
-            /**
-             * @description How people call it
-             * @example Ada
-             */
             name: string;
-            /**
-             * @description Secret to log in with
-             * @example correct horse battery staple
-             */
             password: string;
-            /**
-             * @description admin: everything; support: reads, retries and replays
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "admin" | "support";
         };
         OperatorUpdate: {
-            /** @description Absent keeps it as it is */
             disabled?: boolean;
-            /**
-             * Format: email
-             * @description Address to log in with
-             * @example ops@example.com
-             */
             email: string;
-            /**
-             * @description How people call it
-             * @example Ada
-             */
             name: string;
-            /** @description A new password; absent keeps the old one. A new one ends every login of the operator */
             password?: string;
-            /**
-             * @description admin: everything; support: reads, retries and replays
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "admin" | "support";
         };
         PageAlert: {
-            /** @description The items of this page */
             items: components["schemas"]["Alert"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageAuditEntry: {
-            /** @description The items of this page */
             items: components["schemas"]["AuditEntry"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageEndpoint: {
-            /** @description The items of this page */
             items: components["schemas"]["Endpoint"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
-            next_cursor: string | null;
-        };
-        PageEventItem: {
-            /** @description The items of this page */
-            items: components["schemas"]["EventItem"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageEventType: {
-            /** @description The items of this page */
             items: components["schemas"]["EventType"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageIntegration: {
-            /** @description The items of this page */
             items: components["schemas"]["Integration"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageItem: {
-            /** @description The items of this page */
             items: components["schemas"]["Item"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageListedKey: {
-            /** @description The items of this page */
             items: components["schemas"]["ListedKey"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageOperator: {
-            /** @description The items of this page */
             items: components["schemas"]["Operator"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageProduct: {
-            /** @description The items of this page */
             items: components["schemas"]["Product"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageReplay: {
-            /** @description The items of this page */
             items: components["schemas"]["Replay"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageSentMail: {
-            /** @description The items of this page */
             items: components["schemas"]["SentMail"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageTenant: {
-            /** @description The items of this page */
             items: components["schemas"]["Tenant"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         PageToken: {
-            /** @description The items of this page */
             items: components["schemas"]["Token"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         Phases: {
-            /**
-             * Format: double
-             * @description Milliseconds until the connection stood
-             */
             connect_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds until the address was found
-             */
             dns_ms: number;
-            /**
-             * Format: double
-             * @description Request written until the first byte of the answer
-             */
             first_byte_ms: number;
-            /**
-             * Format: double
-             * @description Due until started
-             */
             queue_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds of the TLS handshake
-             */
             tls_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds of the whole attempt
-             */
             total_ms: number;
         };
         Ping: {
-            /**
-             * Format: int64
-             * @description Always 1
-             * @example 1
-             */
             deliveries: number;
-            /**
-             * @description Id of the event that was sent
-             * @example evt_0123456789abcdef
-             */
             id: string;
         };
         PingRequest: {
-            /**
-             * @description Send the example of this event type of the endpoint's product; absent: hub.ping
-             * @example order.created
-             */
             event_type?: string;
         };
         Problem: {
-            /**
-             * @description Stable name for programs
-             * @example validation_failed
-             */
             code: string;
-            /** @description A sentence for people */
             detail: string;
-            /** @description Which inputs are wrong; never the submitted values */
             errors: components["schemas"]["FieldProblem"][];
-            /** @description Id of the request, also in the X-Request-Id header and in the logs */
             request_id: string;
-            /**
-             * Format: int64
-             * @description HTTP status code
-             * @example 422
-             */
             status: number;
-            /**
-             * @description Short name of the status
-             * @example Unprocessable Entity
-             */
             title: string;
-            /** @description A URI naming the kind of problem; about:blank when the status says it all */
             type: string;
         } & {
             [key: string]: unknown;
         };
         Product: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Part of this hub; external products are registered here by name */
             hosted: boolean;
-            /**
-             * @description Not hub, nor the name of a product that this hub can host itself
-             * @example shop
-             */
             name: string;
-            /**
-             * @description Its keys begin with it
-             * @example shop
-             */
             prefix: string;
-            /**
-             * @description How people call it
-             * @example Web shop
-             */
             title: string;
-            /**
-             * @description What happens to published events whose data does not agree with the schema of their type: nothing, a warning, or a refusal. Those of hosted products are counted
-             * @enum {string}
-             */
+            /** @enum {string} */
             validation: "off" | "warn" | "reject";
         };
         ProductCreate: {
-            /**
-             * @description How people call it
-             * @example shop
-             */
             name: string;
-            /**
-             * @description Unique; its keys begin with it
-             * @example shop
-             */
             prefix: string;
-            /**
-             * @description The name when absent
-             * @example Web shop
-             */
             title?: string;
-            /**
-             * @description What happens to published events whose data does not agree with the schema of their type: off, they are not checked; warn, the answer has a header; reject, they are refused. Absent: off for a new product, and as it is for a changed one
-             * @enum {string}
-             */
+            /** @enum {string} */
             validation?: "off" | "warn" | "reject";
         };
         ProductUpdate: {
-            /**
-             * @description How people call it; the name when absent
-             * @example Web shop
-             */
             title?: string;
-            /**
-             * @description What happens to published events whose data does not agree with the schema of their type: off, they are not checked; warn, the answer has a header; reject, they are refused. Absent: off for a new product, and as it is for a changed one
-             * @enum {string}
-             */
+            /** @enum {string} */
             validation?: "off" | "warn" | "reject";
         };
-        Publication: {
-            /** @description Ties events of one story together; part of the envelope; null or absent: none */
-            correlation_id?: string | null;
-            /** @description What happened: a JSON object, sent on byte for byte */
-            data: unknown;
-            /**
-             * @description What happened, such as appointment.created
-             * @example appointment.created
-             */
-            event_type: string;
-            /**
-             * @description Makes the call idempotent, as the Idempotency-Key header does; null or absent: the hub makes one. Compared and sent on in lowercase
-             * @example evt_0123456789abcdef
-             */
-            id?: string | null;
-            /**
-             * @description What the event is about, for receivers with ordered: they get the events of one key one at a time, in the order in which they were accepted. At most 200 bytes; not part of the envelope; null or absent: no order
-             * @example order-1042
-             */
-            ordering_key?: string | null;
-        };
-        PublicationBatch: {
-            /** @description All are stored, or none */
-            events: components["schemas"]["Publication"][];
-        };
-        Published: {
-            /**
-             * Format: int64
-             * @description How many endpoints and integrations will get it
-             */
-            deliveries: number;
-            /**
-             * @description Names the event: the one sent, or a new one
-             * @example evt_0123456789abcdef
-             */
-            id: string;
-        };
-        PublishedBatch: {
-            /** @description Entries of this page */
-            items: components["schemas"]["Published"][];
-        };
         ReceiverStats: {
-            /**
-             * Format: int64
-             * @description Attempts made
-             */
             attempts: number;
-            /** @description Attempts in each hour, oldest first; the last hour ends at to */
             attempts_by_hour: number[];
-            /**
-             * Format: int64
-             * @description Attempts that did not deliver
-             */
             errors: number;
-            /** @description Of these, the ones that did not deliver */
             errors_by_hour: number[];
-            /**
-             * Format: int64
-             * @description Deliveries that failed or were parked
-             */
             failed: number;
-            /**
-             * Format: uuid
-             * @description An endpoint's id, or an integration's
-             */
             receiver_id: string;
-            /**
-             * Format: uuid
-             * @description Whose receiver it is
-             */
             tenant_id: string;
         };
         Receivers: {
-            /** @description Receivers with attempts, at most the 1000 busiest */
             items: components["schemas"]["ReceiverStats"][];
-            /**
-             * Format: date-time
-             * @description End of the last hour
-             */
             to: string;
         };
         Refresh: {
-            /** @description The newest refresh token of this login */
             refresh_token: string;
         };
         Replay: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Operator who started it, or the beginning and the end of the key */
             created_by: string;
-            /**
-             * Format: int64
-             * @description How many receivers confirmed since
-             */
             delivered: number;
-            /**
-             * Format: int64
-             * @description Settled so far: delivered, parked or failed
-             */
             done: number;
-            /** @description Why the last try failed: it is tried again while the replay is running */
             error: string | null;
-            /**
-             * Format: int64
-             * @description Failed, or cannot be sent again: payload erased or gone, or endpoint disabled or deleted
-             */
             failed: number;
-            /** @description Which deliveries it sends again */
             filter: components["schemas"]["ReplayFilter"];
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * @description A replay by a filter, or the recovery of an endpoint
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "replay" | "recover";
-            /**
-             * Format: int64
-             * @description Parked again. Those that a cancelled replay took back do not count
-             */
             parked: number;
-            /**
-             * @description State of the job
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "running" | "done" | "cancelled" | "failed";
-            /**
-             * Format: uuid
-             * @description Tenant whose key started it; null: an operator started it
-             */
             tenant_id: string | null;
-            /**
-             * Format: int64
-             * @description How many matched when the job began; done never exceeds it
-             */
             total: number;
         };
         ReplayCount: {
-            /**
-             * Format: int64
-             * @description How many match, exactly
-             */
             count: number;
         };
         ReplayDraft: {
-            /** @description Only count what would be replayed */
             dry_run?: boolean;
-            /** @description Which deliveries; at least one field. Those still pending are left alone */
             filter: components["schemas"]["Filter"];
         };
         ReplayFilter: {
-            /** @description Only those of this matter */
             correlation_id?: string;
-            /**
-             * @description Only sent (outbound) or only received (inbound) ones
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction?: "inbound" | "outbound";
-            /**
-             * Format: uuid
-             * @description Only those to this endpoint
-             */
             endpoint_id?: string;
-            /**
-             * @description Only those of live or of test data
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment?: "live" | "test";
-            /**
-             * @description Only those of this event
-             * @example evt_0123456789abcdef
-             */
             event_id?: string;
-            /** @description In full */
             event_type?: string;
-            /** @description Of a recovery: *, a prefix such as appointment.*, or exact types */
             event_types?: string[];
-            /**
-             * Format: uuid
-             * @description Only those of this connection
-             */
             integration_id?: string;
-            /** @description Only those of this product's tenants */
             product?: string;
-            /** @description An event id, a delivery id or a correlation id */
             q?: string;
-            /**
-             * Format: date-time
-             * @description Accepted at this time or later
-             */
             since?: string;
-            /**
-             * @description failing: pending after failed attempts, parked or failed
-             * @enum {string}
-             */
+            /** @enum {string} */
             status?: "pending" | "delivered" | "parked" | "failed" | "failing";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt
-             */
             status_code?: number;
-            /**
-             * Format: uuid
-             * @description Only those of this tenant
-             */
             tenant_id?: string;
-            /**
-             * Format: date-time
-             * @description Accepted before this time
-             */
             until?: string;
         };
         Retried: {
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * @description Always pending: it waits for its next attempt
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending";
         };
         SentMail: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Body with markup; empty: there is none
-             * @example <p>Your booking is confirmed</p>
-             */
             html: string;
-            /**
-             * Format: uuid
-             * @description UUID of the email
-             */
             id: string;
-            /**
-             * @description Line that mail programs show first
-             * @example Your booking is confirmed
-             */
             subject: string;
-            /** @description Body without markup */
             text: string;
-            /**
-             * @description Address it went to
-             * @example bia@example.com
-             */
             to: string;
         };
         Session: {
-            /** @description Send it as Authorization: Bearer */
             access_token: string;
-            /**
-             * Format: int64
-             * @description Seconds until the access token expires
-             * @example 1800
-             */
             expires_in: number;
-            /** @description Who is logged in */
             operator: components["schemas"]["Identity"];
-            /** @description Good for one use */
             refresh_token: string;
-            /**
-             * @description Always Bearer
-             * @example Bearer
-             */
             token_type: string;
         };
         SignatureCheck: {
-            /** @description Headers, body, secret and clock, in this order */
             steps: components["schemas"]["Step"][];
-            /** @description No step failed, and the body and the secret were found */
             valid: boolean;
         };
         SignatureCheckRequest: {
-            /**
-             * @description Body exactly as it was received
-             * @example {}
-             */
             body: string;
-            /**
-             * Format: date-time
-             * @description What the receiver's clock said; absent: the clock is not checked
-             */
             received_at?: string;
-            /** @description Secret that the receiver verifies with; it is compared, and neither stored nor logged. Absent: the endpoint's own secrets alone are tried */
             secret?: string;
-            /**
-             * @description Header X-Webhook-Signature as it was received
-             * @example sha256=0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0
-             */
             signature?: string;
-            /**
-             * @description Header webhook-id
-             * @example evt_0123456789abcdef
-             */
             webhook_id?: string;
-            /**
-             * @description Header webhook-signature
-             * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
-             */
             webhook_signature?: string;
-            /**
-             * @description Header webhook-timestamp, in unix seconds
-             * @example 1767323045
-             */
             webhook_timestamp?: string;
         };
         Stats: {
-            /**
-             * @description Width of each bucket
-             * @enum {string}
-             */
+            /** @enum {string} */
             bucket: "1m" | "30m" | "3h" | "12h";
-            /**
-             * Format: date-time
-             * @description Beginning of the first bucket
-             */
             from: string;
-            /** @description Every bucket, empty ones included */
             items: components["schemas"]["BucketCounts"][];
-            /**
-             * Format: date-time
-             * @description End of the period, not included
-             */
             to: string;
         };
         Step: {
-            /**
-             * @description What was found
-             * @enum {string}
-             */
+            /** @enum {string} */
             finding: "signatures_found" | "no_signature" | "malformed_signature" | "same_body" | "reencoded_body" | "other_body" | "no_match" | "current_secret" | "previous_secret" | "old_secret" | "wrong_secret" | "in_time" | "too_far_apart" | "no_time";
-            /**
-             * @description unknown: an earlier step failed, or what it needs was not given
-             * @enum {string}
-             */
+            /** @enum {string} */
             outcome: "passed" | "failed" | "unknown";
-            /**
-             * @description What was checked
-             * @enum {string}
-             */
+            /** @enum {string} */
             step: "headers" | "body" | "secret" | "clock";
         };
         Tenant: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description The product's own id of the account
-             * @example acc_4711
-             */
             external_ref: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /** @description What it may have and do */
             limits: components["schemas"]["TenantLimits"];
-            /**
-             * @description How people call the customer
-             * @example Example Ltd
-             */
             name: string;
-            /**
-             * @description Name of the product
-             * @example shop
-             */
             product: string;
         };
         TenantCreate: {
-            /**
-             * @description The product's own id of the account; unique in the product
-             * @example acc_4711
-             */
             external_ref?: string;
-            /**
-             * @description How people call it
-             * @example Example Ltd
-             */
             name: string;
-            /**
-             * @description An external product; tenants of hosted ones are made by their own sign-up
-             * @example shop
-             */
             product: string;
         };
         TenantLimits: {
-            /**
-             * Format: int32
-             * @description Deliveries of one publishing request; null: HUB_MAX_DELIVERIES
-             */
             deliveries_per_request?: number | null;
-            /**
-             * Format: int32
-             * @description Endpoints of both environments; null: 500
-             * @example 2000
-             */
             endpoints?: number | null;
-            /**
-             * Format: int32
-             * @description Deliveries under way at once in each process; null: its share of the workers
-             */
             in_flight?: number | null;
-            /**
-             * Format: int32
-             * @description Deliveries that wait in each process, others in the database; null: its share of the queue
-             */
             queue?: number | null;
         };
         TenantUpdate: {
-            /**
-             * @description The product's own id of the account; unique in the product; null or absent: none. A hosted product sets it itself: send the present one
-             * @example acc_4711
-             */
             external_ref?: string | null;
-            /** @description Absent, and each that is null or absent: the default */
             limits?: components["schemas"]["TenantLimits"];
-            /**
-             * @description A hosted product sets its tenants' names itself: send the present one
-             * @example Example Ltd
-             */
             name: string;
         };
         Token: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Who made it
-             * @example ops@example.com
-             */
             created_by: string;
-            /**
-             * Format: date-time
-             * @description null: never
-             */
             expires_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * @description How the token ends
-             * @example a1B2
-             */
             last4: string;
-            /**
-             * Format: date-time
-             * @description To within a minute; null: never
-             */
             last_used_at: string | null;
-            /**
-             * @description The program that uses it
-             * @example billing back end
-             */
             name: string;
-            /**
-             * @description admin: everything but operators and tokens; support: reads, retries and replays
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "admin" | "support";
         };
         TokenCreate: {
-            /**
-             * Format: date-time
-             * @description Absent: never
-             */
             expires_at?: string;
-            /**
-             * @description The program that will use it
-             * @example billing back end
-             */
             name: string;
-            /**
-             * @description admin: everything but operators and tokens; support: reads, retries and replays
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "admin" | "support";
         };
         Waiting: {
-            /**
-             * Format: int64
-             * @description Deliveries to the same receiver that go first, counted up to 10000
-             */
             ahead: number;
-            /**
-             * Format: uuid
-             * @description Delivery of the same ordering key that is sent next and holds up this one; null: none
-             */
             behind: string | null;
-            /**
-             * @description What keeps it: the next retry's time; an attempt that runs; deliveries to the same receiver that are earlier or of a higher priority; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled; earlier deliveries of the same ordering key
-             * @enum {string}
-             */
+            /** @enum {string} */
             cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled" | "behind_in_order";
-            /**
-             * Format: date-time
-             * @description When a parked delivery fails for good; null while it is pending
-             */
             expires_at: string | null;
-            /**
-             * @description The same in a sentence
-             * @example Attempt 3 is due at 14:03:07 UTC.
-             */
             explanation: string;
-            /**
-             * Format: int64
-             * @description Attempts at the receiver that failed since one succeeded, as far as their deliveries still wait; counted up to 100. From 10 on the breaker is open
-             */
             failures: number;
-            /** @description What the integration's last check found; null: nothing, or an endpoint */
+            holds_up: number;
             last_error: string | null;
-            /**
-             * Format: int64
-             * @description Deliveries a minute that the receiver gets at most; 0: as many as it takes
-             */
             rate_per_minute: number;
-            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, sending it again by hand, or discarding the one it is behind */
             release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry" | "discard")[];
-            /**
-             * Format: date-time
-             * @description Since when it waits for this; null: unknown
-             */
             since: string | null;
-            /**
-             * Format: date-time
-             * @description When the hub acts next by itself; null: no time is set
-             */
             until: string | null;
         };
     };
@@ -5090,9 +1711,7 @@ export interface operations {
     "alerts.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
             };
             header?: never;
@@ -5101,76 +1720,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageAlert"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5188,94 +1743,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CreatedAlert"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`, `mail_not_configured`, `alert_limit` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5285,83 +1758,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Alert"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5371,7 +1779,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the alert */
                 id: string;
             };
             cookie?: never;
@@ -5382,94 +1789,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Alert"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`, `mail_not_configured` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5479,100 +1804,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -5581,7 +1823,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the alert */
                 id: string;
             };
             cookie?: never;
@@ -5592,103 +1833,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CreatedAlert"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `alert_has_no_secret` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5698,14 +1848,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5714,122 +1862,21 @@ export interface operations {
                     "application/json": components["schemas"]["AlertTest"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `alert_disabled` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `mail_not_configured` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "audit.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only what this operator or key did */
                 actor_id?: string;
-                /** @description Only this action, e.g. keys.rotate */
                 action?: string;
-                /** @description Only this kind of resource, e.g. keys */
                 resource?: string;
-                /** @description Only what was done to the thing with this id */
                 resource_id?: string;
-                /** @description false: without status checks and received webhooks of peers that were answered without an error; an action asked for is always there */
                 routine?: "true" | "false";
-                /** @description Only what concerned this tenant */
                 tenant_id?: string;
-                /** @description Only what was about this person's data */
                 subject_id?: string;
-                /** @description Not before */
                 since?: string;
-                /** @description Before */
                 until?: string;
             };
             header?: never;
@@ -5838,76 +1885,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageAuditEntry"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -5925,94 +1908,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `invalid_credentials` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `too_many_logins` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6030,93 +1931,11 @@ export interface operations {
             };
         };
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -6129,67 +1948,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Identity"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6207,7 +1971,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6216,114 +1979,26 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `invalid_refresh_token` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "deliveries.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only this direction */
                 direction?: "inbound" | "outbound";
-                /** @description Only events of this product */
                 product?: string;
-                /** @description Only events of this tenant */
                 tenant_id?: string;
-                /** @description Only this environment */
                 environment?: "live" | "test";
-                /** @description Only deliveries of this integration */
                 integration_id?: string;
-                /** @description Only deliveries to this endpoint */
                 endpoint_id?: string;
-                /** @description Only this event type, in full */
                 event_type?: string;
-                /** @description Only deliveries that stand there now; failing: pending after failed attempts, parked or failed */
                 status?: "pending" | "delivered" | "parked" | "failed" | "failing";
-                /** @description Only deliveries whose last attempt was answered with this HTTP status */
                 status_code?: number;
-                /** @description Only events with this correlation id */
                 correlation_id?: string;
-                /** @description Only deliveries of this event */
                 event_id?: string;
-                /** @description An event id, a delivery id or a correlation id: whichever was copied */
                 q?: string;
-                /** @description Accepted at this time or later */
                 since?: string;
-                /** @description Accepted before this time */
                 until?: string;
             };
             header?: never;
@@ -6332,85 +2007,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageItem"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6420,92 +2022,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Detail"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6515,110 +2043,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Discarded"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `delivery_settled`, `attempt_under_way`, `received_delivery` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6628,14 +2064,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6644,115 +2078,13 @@ export interface operations {
                     "application/json": components["schemas"]["Retried"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `payload_gone`, `erased`, `discarded`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "dev.mail": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only mail to this address */
                 to?: string;
             };
             header?: never;
@@ -6761,7 +2093,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6770,85 +2101,16 @@ export interface operations {
                     "application/json": components["schemas"]["PageSentMail"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "endpoints.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only endpoints of this tenant */
                 tenant_id?: string;
-                /** @description Only endpoints of this product's tenants */
                 product?: string;
-                /** @description Only endpoints of this environment */
                 environment?: "live" | "test";
-                /** @description Only enabled or only disabled ones */
                 enabled?: "true" | "false";
             };
             header?: never;
@@ -6857,85 +2119,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageEndpoint"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -6953,103 +2142,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["EndpointWithSecret"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`, `endpoint_limit` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7059,92 +2157,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Endpoint"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7154,7 +2178,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the endpoint */
                 id: string;
             };
             cookie?: never;
@@ -7165,103 +2188,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Endpoint"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7271,109 +2203,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -7382,7 +2222,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the endpoint */
                 id: string;
             };
             cookie?: never;
@@ -7393,103 +2232,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SignatureCheck"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7499,7 +2247,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the endpoint */
                 id: string;
             };
             cookie?: never;
@@ -7510,103 +2257,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["EndpointMatch"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7616,7 +2272,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the endpoint */
                 id: string;
             };
             cookie?: never;
@@ -7627,112 +2282,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Ping"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `endpoint_disabled`, `endpoint_deleted` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7742,7 +2297,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the endpoint */
                 id: string;
             };
             cookie?: never;
@@ -7753,7 +2307,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Dry run: the count */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7762,112 +2315,12 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayCount"];
                 };
             };
-            /** @description The job that was started */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Replay"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `endpoint_disabled` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `range_too_large` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -7877,7 +2330,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the endpoint */
                 id: string;
             };
             cookie?: never;
@@ -7888,7 +2340,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7897,106 +2348,13 @@ export interface operations {
                     "application/json": components["schemas"]["EndpointWithSecret"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `rotated_too_often` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "event-types.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only types of this product */
                 product?: string;
             };
             header?: never;
@@ -8005,76 +2363,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageEventType"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8092,191 +2386,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["EventType"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `name_taken`, `read_only` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_event_types`, `event_types_too_large` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    "event-types.openapi": {
-        parameters: {
-            query: {
-                /** @description Name of the product */
-                product: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8286,83 +2401,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["EventType"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8372,7 +2422,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the event type */
                 id: string;
             };
             cookie?: never;
@@ -8383,103 +2432,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["EventType"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `read_only` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `event_types_too_large` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -8489,705 +2447,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `read_only` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    "events.list": {
-        parameters: {
-            query?: {
-                /** @description Items per page */
-                limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
-                cursor?: string;
-                /** @description Only those of this tenant; a key has its own */
-                tenant_id?: string;
-                /** @description Only those of this environment; a key has its own */
-                environment?: "live" | "test";
-                /** @description Accepted at this time or later */
-                since?: string;
-                /** @description Accepted before this time */
-                until?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PageEventItem"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    "events.publish": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The same key and body again: 200 with the first answer. Another body: 409. Kept 45 days */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["Publication"];
-            };
-        };
-        responses: {
-            /** @description All of it was accepted before, with the same id or Idempotency-Key: the first answer */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Published"];
-                };
-            };
-            /** @description Accepted */
-            202: {
-                headers: {
-                    "X-Validation-Warning"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Published"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `invalid_key` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `event_id_reused`, `idempotency_conflict` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`, `filters_too_expensive` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    "events.publish-batch": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Speaks for the whole batch: the same key and body again: 200 with the first answer. Another body: 409. Kept 45 days. Events with an id go by that */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PublicationBatch"];
-            };
-        };
-        responses: {
-            /** @description All of it was accepted before, with the same id or Idempotency-Key: the first answer */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PublishedBatch"];
-                };
-            };
-            /** @description Accepted */
-            202: {
-                headers: {
-                    "X-Validation-Warning"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PublishedBatch"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `invalid_key` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `event_id_reused`, `idempotency_conflict` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`, `filters_too_expensive` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    "events.stream": {
-        parameters: {
-            query?: {
-                /** @description Only this direction */
-                direction?: "inbound" | "outbound";
-                /** @description Only events of this product */
-                product?: string;
-                /** @description Only events of this tenant */
-                tenant_id?: string;
-                /** @description Only this environment */
-                environment?: "live" | "test";
-                /** @description Only deliveries of this integration */
-                integration_id?: string;
-                /** @description Only deliveries to this endpoint */
-                endpoint_id?: string;
-                /** @description Only this event type, in full */
-                event_type?: string;
-                /** @description Only deliveries that stand there now; failing: pending after failed attempts, parked or failed */
-                status?: "pending" | "delivered" | "parked" | "failed" | "failing";
-                /** @description Only deliveries whose last attempt was answered with this HTTP status */
-                status_code?: number;
-                /** @description Only events with this correlation id */
-                correlation_id?: string;
-                /** @description Only deliveries of this event */
-                event_id?: string;
-                /** @description An event id, a delivery id or a correlation id: whichever was copied */
-                q?: string;
-                /** @description Accepted at this time or later */
-                since?: string;
-                /** @description Accepted before this time */
-                until?: string;
-            };
-            header?: {
-                /** @description Id of the last message seen, or of a delivery: what changed since then comes first. Some of it may come again, with the same ids */
-                "Last-Event-ID"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Messages named "delivery", each with a delivery as its data; the id names the delivery and its change */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["Item"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`, `role_changed` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `too_many_streams` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    "events.get": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the event */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EventItem"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -9200,7 +2470,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9209,76 +2478,16 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "integrations.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only integrations of this tenant */
                 tenant_id?: string;
-                /** @description Only integrations of this environment */
                 environment?: "live" | "test";
-                /** @description Only integrations with this peer */
                 product?: string;
-                /** @description Only integrations with this status */
                 status?: "active" | "inactive" | "error";
             };
             header?: never;
@@ -9287,76 +2496,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageIntegration"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -9374,121 +2519,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Integration"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `key_in_use`, `other_account_connected`, `peer_refused` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_not_hosted`, `environment_mismatch`, `remote_key_rejected`, `unexpected_product`, `peer_not_active`, `peer_refused`, `url_not_allowed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress` */
-            502: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the other side did not answer in time: `peer_timeout` */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -9506,121 +2542,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["LinkedIntegrations"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `key_in_use`, `other_account_connected`, `peer_refused` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_not_hosted`, `environment_mismatch`, `remote_key_rejected`, `unexpected_product`, `peer_not_active`, `peer_refused`, `url_not_allowed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress` */
-            502: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the other side did not answer in time: `peer_timeout` */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -9630,14 +2557,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9646,67 +2571,29 @@ export interface operations {
                     "application/json": components["schemas"]["Integration"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
+        };
+    };
+    "integrations.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
             };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IntegrationSettings"];
             };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
+        };
+        responses: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Integration"];
                 };
             };
         };
@@ -9716,110 +2603,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Integration"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `integration_revoked` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -9829,110 +2624,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Integration"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `integration_revoked` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -9942,110 +2645,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Integration"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `integration_revoked` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -10055,7 +2666,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the integration */
                 id: string;
             };
             cookie?: never;
@@ -10066,130 +2676,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["IntegrationWithSecret"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `integration_inactive`, `integration_revoked`, `handshake_overtook`, `peer_not_known`, `peer_refused` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `remote_key_rejected`, `peer_refused` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `rotated_too_often` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress` */
-            502: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the other side did not answer in time: `peer_timeout` */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -10199,14 +2691,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -10215,110 +2705,15 @@ export interface operations {
                     "application/json": components["schemas"]["IntegrationTest"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `integration_inactive`, `integration_revoked`, `peer_not_known` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "keys.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only keys of this tenant */
                 tenant_id?: string;
-                /** @description Only keys of this product's tenants */
                 product?: string;
-                /** @description Only keys of this environment */
                 environment?: "live" | "test";
             };
             header?: never;
@@ -10327,76 +2722,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageListedKey"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -10414,94 +2745,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MadeKey"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -10511,100 +2760,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -10613,7 +2779,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the key to replace */
                 id: string;
             };
             cookie?: never;
@@ -10624,7 +2789,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -10633,106 +2797,13 @@ export interface operations {
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `key_not_active` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "lookup.phone": {
         parameters: {
             query?: {
-                /** @description As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without */
                 phone?: string;
-                /** @description E-mail address, in any case */
                 email?: string;
-                /** @description Last two digits of a CPF, alone or masked; whole numbers are refused */
                 cpf?: string;
             };
             header?: never;
@@ -10741,85 +2812,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Lookup"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -10837,7 +2835,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -10846,104 +2843,12 @@ export interface operations {
                     "application/json": components["schemas"]["Lookup"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "operators.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
             };
             header?: never;
@@ -10952,76 +2857,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageOperator"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11039,103 +2880,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Operator"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `email_taken` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11145,7 +2895,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the operator */
                 id: string;
             };
             cookie?: never;
@@ -11156,103 +2905,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Operator"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `email_taken`, `last_admin` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11262,118 +2920,24 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `last_admin` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "products.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
             };
             header?: never;
@@ -11382,76 +2946,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageProduct"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11469,103 +2969,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Product"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `name_taken`, `prefix_taken`, `name_reserved`, `prefix_reserved` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11575,7 +2984,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of an external product */
                 name: string;
             };
             cookie?: never;
@@ -11586,94 +2994,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Product"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11683,14 +3009,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of an external product */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -11699,108 +3023,14 @@ export interface operations {
                     "application/json": components["schemas"]["Product"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `product_has_tenants`, `product_connected` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "replays.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only those of this tenant; a key has its own */
                 tenant_id?: string;
-                /** @description Only those of this environment; a key has its own */
                 environment?: "live" | "test";
             };
             header?: never;
@@ -11809,85 +3039,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageReplay"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11905,7 +3062,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Dry run: the count */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -11914,103 +3070,12 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayCount"];
                 };
             };
-            /** @description The job that was started */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Replay"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `range_too_large` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12020,92 +3085,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Replay"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12115,110 +3106,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Replay"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12232,67 +3131,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["BrowserSession"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12310,7 +3154,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     "Set-Cookie"?: string;
@@ -12318,96 +3161,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BrowserSession"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `invalid_credentials` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `too_many_logins` */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12421,7 +3174,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     "Set-Cookie"?: string;
@@ -12429,96 +3181,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "stats.get": {
         parameters: {
             query?: {
-                /** @description Absent: 24 hours before to */
                 from?: string;
-                /** @description Absent: now */
                 to?: string;
-                /** @description Width of a bucket; single minutes are kept for 35 days, the others for 400 */
                 bucket?: "1m" | "30m" | "3h" | "12h";
-                /** @description Only events of this product */
                 product?: string;
-                /** @description Only events of this tenant */
                 tenant_id?: string;
-                /** @description Only deliveries to this endpoint */
                 endpoint_id?: string;
-                /** @description Only deliveries of this integration */
                 integration_id?: string;
             };
             header?: never;
@@ -12527,76 +3200,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Stats"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12610,67 +3219,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Backlog"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12684,7 +3238,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -12693,72 +3246,14 @@ export interface operations {
                     "application/json": components["schemas"]["Receivers"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "tenants.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only tenants of this product */
                 product?: string;
-                /** @description Only tenants whose name or external_ref contains this */
                 q?: string;
             };
             header?: never;
@@ -12767,76 +3262,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageTenant"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12854,103 +3285,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Tenant"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found`, `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `external_ref_taken`, `product_hosted` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -12960,83 +3300,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Tenant"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -13046,7 +3321,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the tenant */
                 id: string;
             };
             cookie?: never;
@@ -13057,103 +3331,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Tenant"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `external_ref_taken`, `product_hosted` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -13163,14 +3346,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -13179,104 +3360,12 @@ export interface operations {
                     "application/json": components["schemas"]["DeletedTenant"];
                 };
             };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the request clashes with what is stored: `tenant_connected` */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     "tokens.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
             };
             header?: never;
@@ -13285,76 +3374,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PageToken"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `admin_only` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -13372,94 +3397,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CreatedToken"];
-                };
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -13469,100 +3412,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the resource */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site`, `people_only` */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not there, or another customer's: `not_found` */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body is too large: `too_large` */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description an input breaks a rule; errors lists them: `validation_failed` */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
             };
         };
     };

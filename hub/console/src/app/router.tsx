@@ -79,6 +79,7 @@ const integrations = createRoute({
 const integration = createRoute({
 	getParentRoute: () => shell,
 	path: "/integrations/$id",
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/integration/Integration"), "Integration"),
 });
 const connect = createRoute({
@@ -204,6 +205,7 @@ const delivery = createRoute({
 	getParentRoute: () => shell,
 	path: "/deliveries/$id",
 	validateSearch: shownSearch,
+	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/delivery/Delivery"), "Delivery"),
 });
 

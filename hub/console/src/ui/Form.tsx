@@ -1,6 +1,6 @@
 import { Button, TextInput } from "@mantine/core";
 import { type UseMutationResult, useMutation } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useId, useState } from "react";
 import { useLanguage } from "../i18n";
 import { Copy } from "./Copy";
 import { Dialog } from "./Dialog";
@@ -126,11 +126,19 @@ export function Area(props: { label: string; name: string; rows: number; maxLeng
 	);
 }
 
-/** Check is a box to tick. */
-export function Check({ label, name, checked, onChange }: { label: string; name: string; checked?: boolean; onChange?: (checked: boolean) => void }) {
+/** Check is a box to tick. help says what it does. */
+export function Check({ label, name, checked, help, onChange }: { label: string; name: string; checked?: boolean; help?: string; onChange?: (checked: boolean) => void }) {
+	const id = useId();
 	return (
-		<label className={classes.check}>
-			<input type="checkbox" name={name} defaultChecked={checked} onChange={(event) => onChange?.(event.target.checked)} /> {label}
-		</label>
+		<div>
+			<label className={classes.check}>
+				<input type="checkbox" name={name} defaultChecked={checked} aria-describedby={help && id} onChange={(event) => onChange?.(event.target.checked)} /> {label}
+			</label>
+			{help && (
+				<p className={`quiet ${classes.help}`} id={id}>
+					{help}
+				</p>
+			)}
+		</div>
 	);
 }

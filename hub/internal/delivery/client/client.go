@@ -2,9 +2,9 @@
 // absolute deadline, bounded reading, no redirects and no decompression. It
 // trusts nothing a receiver sends.
 //
-// It is written by hand because the general clients do not fit: net/http costs
-// several times the CPU, and fasthttp's neither tells the phases of a request
-// nor bounds, keeps and classifies as the delivery log wants it.
+// General clients do not fit: net/http costs several times the CPU; fasthttp's neither
+// measures the phases of a request nor bounds, keeps and classifies responses as the delivery
+// log needs it.
 package client
 
 import (
@@ -122,11 +122,11 @@ func (c *Client) post(ctx context.Context, t *Destination, header []Header, body
 	body = body[inline:]
 
 	if ctx.Err() != nil {
-		return end, failed(ctx, stepConnect, ctx.Err())
+		return end, classify(ctx, stepConnect, ctx.Err())
 	}
-	if cn := c.checkout(t.key, deadline); cn != nil {
+	if connection := c.checkout(t.key, deadline); connection != nil {
 		resp.Phases.Reused = true
-		end, err = c.run(ctx, cn, body, resp, x)
+		end, err = c.run(ctx, connection, body, resp, x)
 		if x.in.reads > 0 || KindOf(err) != KindReset {
 			return end, err
 		}
@@ -135,48 +135,48 @@ func (c *Client) post(ctx context.Context, t *Destination, header []Header, body
 	if c.idle.isClosed() {
 		return end, &Error{Kind: KindCanceled, text: string(stepConnect) + ": the client is closed"}
 	}
-	cn, err := c.dial(ctx, t, deadline, &resp.Phases)
+	connection, err := c.dial(ctx, t, deadline, &resp.Phases)
 	if err != nil {
 		return end, err
 	}
-	return c.run(ctx, cn, body, resp, x)
+	return c.run(ctx, connection, body, resp, x)
 }
 
-// checkout returns an idle connection that is fit for use, with its deadline set,
+// checkout returns an idle connection that is reusable, with its deadline set,
 // or nil.
 func (c *Client) checkout(key string, deadline time.Time) *conn {
 	for {
-		cn := c.idle.get(key)
-		if cn == nil {
+		connection := c.idle.get(key)
+		if connection == nil {
 			return nil
 		}
 		// The deadline first: one that has passed fails the probe.
-		if cn.socket.SetDeadline(deadline) == nil && cn.fit() {
-			return cn
+		if connection.socket.SetDeadline(deadline) == nil && connection.isReusable() {
+			return connection
 		}
-		cn.close()
+		connection.close()
 	}
 }
 
 // run sends x.out and rest, reads the response, and keeps or closes the connection.
-func (c *Client) run(ctx context.Context, cn *conn, rest []byte, resp *Response, x *exchange) (end time.Time, err error) {
-	stop := watch(ctx, cn.socket)
-	x.in.start(cn.stream, c.cfg.MaxRead)
-	_, sendErr := cn.stream.Write(x.out)
+func (c *Client) run(ctx context.Context, connection *conn, rest []byte, resp *Response, x *exchange) (end time.Time, err error) {
+	stop := watch(ctx, connection.socket)
+	x.in.start(connection.stream, c.cfg.MaxRead)
+	_, sendErr := connection.stream.Write(x.out)
 	if sendErr == nil && len(rest) > 0 {
-		_, sendErr = cn.stream.Write(rest)
+		_, sendErr = connection.stream.Write(rest)
 	}
 	sent := time.Now()
 	var reusable bool
-	at := stepSend
+	current := stepSend
 	err = sendErr
 	if sendErr == nil || !timedOut(sendErr) {
 		// A peer may answer and close without reading all of the request: that
 		// answer counts.
 		p := parser{in: &x.in, out: resp, maxBody: c.cfg.KeepBody}
-		reusable, at, err = p.read()
+		reusable, current, err = p.read()
 		if sendErr != nil && err != nil && x.in.reads == 0 && alertOf(err) == nil {
-			at, err = stepSend, sendErr
+			current, err = stepSend, sendErr
 		}
 	}
 	if x.in.reads > 0 {
@@ -184,18 +184,18 @@ func (c *Client) run(ctx context.Context, cn *conn, rest []byte, resp *Response,
 	}
 	inTime := stop()
 	if err != nil {
-		cn.close()
-		return end, failed(ctx, at, err)
+		connection.close()
+		return end, classify(ctx, current, err)
 	}
 	if end = x.in.firstAt; x.in.reads > 1 {
 		end = time.Now()
 	}
 	if !reusable || !inTime || sendErr != nil {
-		cn.close()
+		connection.close()
 		return end, nil
 	}
-	cn.idleAt = end
-	c.idle.put(cn)
+	connection.idleAt = end
+	c.idle.put(connection)
 	return end, nil
 }
 

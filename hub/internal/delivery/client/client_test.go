@@ -211,7 +211,7 @@ func TestDialFailures(t *testing.T) {
 	require.Empty(t, KindOf(nil))
 }
 
-// A resolver that gives up because the time is over has timed out.
+// A resolver that fails because the time is over has timed out.
 func TestDialIsBoundByTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, Config{Timeout: short, Dial: func(ctx context.Context, _, _ string) (net.Conn, time.Duration, time.Duration, error) {

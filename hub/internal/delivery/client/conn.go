@@ -12,9 +12,9 @@ import (
 
 // DialFunc opens a connection to addr ("host:port") on network "tcp" before ctx
 // ends. It returns how long resolving and connecting took, also beside an error.
-// It is where the egress rules are applied. A conn that wraps the kernel's must
-// keep its SyscallConn method: without it an idle connection cannot be looked at
-// before it is used again, and stray bytes on it go unnoticed.
+// It applies the egress rules. A conn that wraps the kernel's must keep its SyscallConn
+// method: without it an idle connection is reused without a probe, and stray bytes on it go
+// unnoticed.
 type DialFunc func(ctx context.Context, network, addr string) (conn net.Conn, dns, connect time.Duration, err error)
 
 // conn is one connection to a peer.
@@ -28,46 +28,46 @@ type conn struct {
 
 // close drops the connection at once. No TLS close_notify is sent: it could
 // block for seconds on a peer that has stopped reading.
-func (cn *conn) close() { _ = cn.socket.Close() }
+func (c *conn) close() { _ = c.socket.Close() }
 
 // dial connects to the target and sets up TLS, all before deadline.
-func (c *Client) dial(ctx context.Context, t *Destination, deadline time.Time, ph *Phases) (*conn, error) {
+func (c *Client) dial(ctx context.Context, t *Destination, deadline time.Time, phases *Phases) (*conn, error) {
 	dialCtx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	raw, dns, connect, err := c.cfg.Dial(dialCtx, "tcp", t.addr)
-	ph.DNS, ph.Connect = dns, connect
+	phases.DNS, phases.Connect = dns, connect
 	if err != nil {
-		return nil, failed(dialCtx, stepConnect, err)
+		return nil, classify(dialCtx, stepConnect, err)
 	}
-	cn := &conn{socket: newSocket(raw), key: t.key}
-	cn.stream = cn.socket
+	connection := &conn{socket: newSocket(raw), key: t.key}
+	connection.stream = connection.socket
 	if err = raw.SetDeadline(deadline); err != nil {
-		cn.close()
-		return nil, failed(ctx, stepConnect, err)
+		connection.close()
+		return nil, classify(ctx, stepConnect, err)
 	}
 	if !t.tls {
-		return cn, nil
+		return connection, nil
 	}
 	config := c.tls.Clone()
 	config.ServerName = t.host
 	if t.certificate != nil {
 		config.Certificates = []tls.Certificate{*t.certificate}
-		config.ClientSessionCache = nil // a resumed session would speak for whoever began it
+		config.ClientSessionCache = nil // a resumed session would have another client certificate
 	}
-	session := tls.Client(cn.socket, config)
+	session := tls.Client(connection.socket, config)
 	start := time.Now()
 	err = session.HandshakeContext(dialCtx)
-	ph.TLS = time.Since(start)
+	phases.TLS = time.Since(start)
 	if err != nil {
-		cn.close()
-		return nil, failed(ctx, stepTLS, err)
+		connection.close()
+		return nil, classify(ctx, stepTLS, err)
 	}
-	cn.stream = session
-	return cn, nil
+	connection.stream = session
+	return connection, nil
 }
 
-// watch makes the socket fail at once when ctx ends, until stop is called. stop
-// reports whether it came in time: if not, the socket must not be used again.
+// watch makes the socket fail at once when ctx ends, until stop is called. stop reports
+// whether the socket may be used again: it may not if ctx ended before.
 func watch(ctx context.Context, s *socket) (stop func() bool) {
 	if ctx.Done() == nil {
 		return unwatched
@@ -77,25 +77,25 @@ func watch(ctx context.Context, s *socket) (stop func() bool) {
 
 func unwatched() bool { return true }
 
-// fit reports whether an idle connection can carry another request: the peer has
+// isReusable reports whether an idle connection can carry another request: the peer has
 // not closed it and has sent nothing since the last response. The deadline must
 // be in the future.
-func (cn *conn) fit() bool {
-	cn.socket.probing = true
-	n, err := cn.stream.Read(cn.stray[:])
-	cn.socket.probing = false
-	return n == 0 && errors.Is(err, errNothing)
+func (c *conn) isReusable() bool {
+	c.socket.probing = true
+	n, err := c.stream.Read(c.stray[:])
+	c.socket.probing = false
+	return n == 0 && errors.Is(err, errNoData)
 }
 
 // socket is a net.Conn whose Read does not wait while probing is set. TLS
-// sessions read through it, so that a probe digests what TLS itself sends
+// sessions read through it, so that a probe processes what TLS itself sends
 // between responses (session tickets) and only payload counts as stray.
 type socket struct {
 	net.Conn
 	probing bool
-	raw     syscall.RawConn // nil when the connection is none of the kernel's
+	raw     syscall.RawConn // nil if the connection is not one of the kernel's
 	readNow func(fd uintptr) bool
-	into    []byte
+	buffer  []byte
 	n       int
 	err     error
 }
@@ -107,7 +107,7 @@ func newSocket(raw net.Conn) *socket {
 	}
 	// One closure for the connection's life: the probe is on the hot path.
 	s.readNow = func(fd uintptr) bool {
-		s.n, s.err = syscall.Read(int(fd), s.into)
+		s.n, s.err = syscall.Read(int(fd), s.buffer)
 		return true
 	}
 	return s
@@ -119,16 +119,16 @@ func (s *socket) Read(b []byte) (int, error) {
 		return s.Conn.Read(b)
 	}
 	if s.raw == nil {
-		return 0, errNothing
+		return 0, errNoData
 	}
-	s.into = b
+	s.buffer = b
 	err := s.raw.Read(s.readNow)
-	s.into = nil
+	s.buffer = nil
 	switch {
 	case err != nil:
 		return 0, err
 	case errors.Is(s.err, syscall.EAGAIN), errors.Is(s.err, syscall.EINTR):
-		return 0, errNothing
+		return 0, errNoData
 	case s.err != nil:
 		return 0, s.err
 	case s.n <= 0:
@@ -137,12 +137,12 @@ func (s *socket) Read(b []byte) (int, error) {
 	return s.n, nil
 }
 
-// nothing is the probe's good news, in the form of a passing time-out: crypto/tls
-// takes any other error as the end of the session.
-type nothing struct{}
+// noDataError is returned by a probe that found no data. It is a timeout, because crypto/tls
+// closes the session on any other error.
+type noDataError struct{}
 
-var errNothing net.Error = nothing{}
+var errNoData net.Error = noDataError{}
 
-func (nothing) Error() string   { return "nothing to read" }
-func (nothing) Timeout() bool   { return true }
-func (nothing) Temporary() bool { return true }
+func (noDataError) Error() string   { return "nothing to read" }
+func (noDataError) Timeout() bool   { return true }
+func (noDataError) Temporary() bool { return true }

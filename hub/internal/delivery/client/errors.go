@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// Kind says in one word why a POST has no usable response.
+// Kind classifies failed requests.
 type Kind string
 
-// The kinds of failure. A time-out or a reset has its own kind wherever it
-// happens; the error's text names the step.
+// The kinds of failure. A time-out or a reset has its own kind in every step; the error's text
+// names the step.
 const (
 	KindRequest  Kind = "request"  // the caller's headers cannot be sent; nothing was dialled
 	KindDNS      Kind = "dns"      // the host name has no address
@@ -23,11 +23,11 @@ const (
 	KindTLS      Kind = "tls"      // no trusted TLS session
 	KindTimeout  Kind = "timeout"  // not finished by the deadline
 	KindReset    Kind = "reset"    // the peer closed or reset the connection before the response ended
-	KindProtocol Kind = "protocol" // what came is not an HTTP/1 response with sound framing
+	KindProtocol Kind = "protocol" // the response is not HTTP/1 with valid framing
 	KindCanceled Kind = "canceled" // the caller's context ended, or the client is closed
 )
 
-// Error is why a POST failed. Its text names the step and the reason and holds
+// Error is the error of a failed POST. Its text names the step and the reason and holds
 // no address, header or URL: it may be shown in the delivery log.
 type Error struct {
 	Kind  Kind
@@ -50,7 +50,7 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// step is the part of a POST that was under way, in words for the error's text.
+// step is a part of a POST, in words for the error's text.
 type step string
 
 const (
@@ -67,14 +67,14 @@ type violation string
 
 func (v violation) Error() string { return string(v) }
 
-// failed classifies what a step returned. The context is asked first: when it
-// ended, whatever the socket says is only the consequence.
-func failed(ctx context.Context, at step, err error) *Error {
-	kind, reason := classify(ctx, at, err)
-	return &Error{Kind: kind, text: string(at) + ": " + reason, cause: err}
+// classify returns the error of a step. The context is checked first: when it
+// ended, the socket's error is only a consequence.
+func classify(ctx context.Context, current step, err error) *Error {
+	kind, reason := kindAndReason(ctx, current, err)
+	return &Error{Kind: kind, text: string(current) + ": " + reason, cause: err}
 }
 
-func classify(ctx context.Context, at step, err error) (Kind, string) {
+func kindAndReason(ctx context.Context, current step, err error) (Kind, string) {
 	switch ctx.Err() {
 	case nil:
 	case context.DeadlineExceeded:
@@ -89,7 +89,7 @@ func classify(ctx context.Context, at step, err error) (Kind, string) {
 	if errors.As(err, &broken) {
 		return KindProtocol, string(broken)
 	}
-	if at == stepConnect {
+	if current == stepConnect {
 		return classifyDial(err)
 	}
 	var timeout net.Error
@@ -102,7 +102,7 @@ func classify(ctx context.Context, at step, err error) (Kind, string) {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return KindReset, "the peer reset the connection"
 	}
-	if at == stepTLS || alertOf(err) != nil {
+	if current == stepTLS || alertOf(err) != nil {
 		return KindTLS, tlsReason(err)
 	}
 	return KindReset, "the connection broke"
@@ -121,17 +121,22 @@ func proxyFailure(err error) string {
 // HideProxy returns the text of an [Error] without the egress proxy: that of a receiver that
 // cannot be reached instead.
 func HideProxy(text string) string {
-	const connecting = string(stepConnect) + ": "
-	if strings.HasPrefix(text, connecting+egressProxy) {
+	if IsProxyFailure(text) {
 		return connecting + unreachable
 	}
 	return text
 }
 
+// IsProxyFailure reports whether the text of an [Error] is about the egress proxy.
+func IsProxyFailure(text string) bool { return strings.HasPrefix(text, connecting+egressProxy) }
+
+// connecting begins the texts of errors without a connection.
+const connecting = string(stepConnect) + ": "
+
 // egressProxy begins the failures of package egress about the proxy.
 const egressProxy = "the egress proxy "
 
-// unreachable is why there is no connection, where it is not said better.
+// unreachable is the reason for all failures to connect that have no other.
 const unreachable = "host unreachable"
 
 // classifyDial maps every unknown reason to the text of an unreachable host, so
@@ -182,8 +187,8 @@ func tlsReason(err error) string {
 	return "the handshake failed"
 }
 
-// alertOf returns the TLS alert a peer sent, nil when err is none. With TLS 1.3 a
-// peer that refuses a client does so after the handshake looks done from here.
+// alertOf returns the TLS alert that a peer sent, nil if err is none. With TLS 1.3 the alert of
+// a peer that refuses a client arrives after the client's handshake.
 func alertOf(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" { // crypto/tls's only mark of it

@@ -27,7 +27,7 @@ func newPool(perKey, total int, idle time.Duration) *pool {
 }
 
 // get takes the connection that was used last, nil when there is none: it is the
-// least likely to have been closed by the peer, and lets the others grow old.
+// least likely to have been closed by the peer, and the others expire.
 func (p *pool) get(key string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,23 +36,23 @@ func (p *pool) get(key string) *conn {
 		return nil
 	}
 	last := len(list) - 1
-	cn := list[last]
+	connection := list[last]
 	list[last] = nil
 	p.conns[key] = list[:last]
 	p.count--
-	return cn
+	return connection
 }
 
 // put keeps a connection, or closes it when there are enough.
-func (p *pool) put(cn *conn) {
+func (p *pool) put(connection *conn) {
 	p.mu.Lock()
-	list := p.conns[cn.key]
+	list := p.conns[connection.key]
 	if p.closed || len(list) >= p.perKey || p.count >= p.total {
 		p.mu.Unlock()
-		cn.close()
+		connection.close()
 		return
 	}
-	p.conns[cn.key] = append(list, cn)
+	p.conns[connection.key] = append(list, connection)
 	p.count++
 	p.mu.Unlock()
 }
@@ -124,7 +124,7 @@ func (p *pool) close() {
 }
 
 func closeAll(conns []*conn) {
-	for _, cn := range conns {
-		cn.close()
+	for _, connection := range conns {
+		connection.close()
 	}
 }

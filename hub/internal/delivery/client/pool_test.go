@@ -37,16 +37,16 @@ func awaitInput(t *testing.T, c *Client) {
 	c.idle.mu.Lock()
 	defer c.idle.mu.Unlock()
 	for _, list := range c.idle.conns {
-		for _, cn := range list {
+		for _, connection := range list {
 			require.Eventually(t, func() bool {
 				ready := false
-				err := cn.socket.raw.Control(func(fd uintptr) {
+				err := connection.socket.raw.Control(func(fd uintptr) {
 					var b [1]byte
 					_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 					ready = err != syscall.EAGAIN
 				})
 				return err != nil || ready
-			}, 5*time.Second, time.Millisecond)
+			}, time.Minute, time.Millisecond)
 		}
 	}
 }

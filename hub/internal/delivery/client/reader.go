@@ -10,56 +10,56 @@ import (
 // firstBuffer is the size of a reader's buffer until a longer header line comes.
 const firstBuffer = 4 << 10
 
-// errBudget says that the response was longer than the client reads.
-var errBudget = errors.New("response too long")
+// errTooLong is returned if the response is longer than the client reads.
+var errTooLong = errors.New("response too long")
 
 // reader buffers one response and counts what is taken from the socket. bufio
 // does neither bound the bytes read nor let a line outgrow its buffer.
 type reader struct {
-	src     io.Reader
-	buf     []byte
-	r, w    int       // buf[r:w] is read but not consumed
-	left    int       // bytes that may still be read from src
-	reads   int       // reads that brought bytes
-	firstAt time.Time // when the first of them returned
+	src       io.Reader
+	buf       []byte
+	r, w      int       // buf[r:w] is read but not consumed
+	remaining int       // bytes that may still be read from src
+	reads     int       // reads that brought bytes
+	firstAt   time.Time // when the first of them returned
 }
 
 // start prepares for a new response of at most budget bytes.
-func (rd *reader) start(src io.Reader, budget int) {
-	if len(rd.buf) != firstBuffer { // a long header grew it: that is rare, do not keep it
-		rd.buf = make([]byte, firstBuffer)
+func (r *reader) start(src io.Reader, budget int) {
+	if len(r.buf) != firstBuffer { // a long header grew it: that is rare, do not keep it
+		r.buf = make([]byte, firstBuffer)
 	}
-	rd.src, rd.r, rd.w, rd.left, rd.reads = src, 0, 0, budget, 0
+	r.src, r.r, r.w, r.remaining, r.reads = src, 0, 0, budget, 0
 }
 
 // buffered returns the bytes that are read but not consumed.
-func (rd *reader) buffered() []byte { return rd.buf[rd.r:rd.w] }
+func (r *reader) buffered() []byte { return r.buf[r.r:r.w] }
 
 // fill reads once more, making room first. It returns nil only with new bytes.
-func (rd *reader) fill() error {
-	if rd.left == 0 {
-		return errBudget
+func (r *reader) fill() error {
+	if r.remaining == 0 {
+		return errTooLong
 	}
-	if rd.r > 0 {
-		rd.w = copy(rd.buf, rd.buf[rd.r:rd.w])
-		rd.r = 0
+	if r.r > 0 {
+		r.w = copy(r.buf, r.buf[r.r:r.w])
+		r.r = 0
 	}
-	if rd.w == len(rd.buf) {
-		rd.buf = append(rd.buf, make([]byte, len(rd.buf))...)
+	if r.w == len(r.buf) {
+		r.buf = append(r.buf, make([]byte, len(r.buf))...)
 	}
-	room := rd.buf[rd.w:]
-	if len(room) > rd.left {
-		room = room[:rd.left]
+	room := r.buf[r.w:]
+	if len(room) > r.remaining {
+		room = room[:r.remaining]
 	}
 	for range 100 {
-		n, err := rd.src.Read(room)
+		n, err := r.src.Read(room)
 		if n > 0 {
-			if rd.reads == 0 {
-				rd.firstAt = time.Now()
+			if r.reads == 0 {
+				r.firstAt = time.Now()
 			}
-			rd.reads++
-			rd.w += n
-			rd.left -= n
+			r.reads++
+			r.w += n
+			r.remaining -= n
 			return nil // an error beside bytes comes again with the next read
 		}
 		if err != nil {
@@ -71,26 +71,26 @@ func (rd *reader) fill() error {
 
 // line consumes and returns one line with its LF. It fails with errLine when
 // the line is longer than limit. The bytes are valid until the next fill.
-func (rd *reader) line(limit int) ([]byte, error) {
-	seen := 0
+func (r *reader) line(limit int) ([]byte, error) {
+	searched := 0
 	for {
-		b := rd.buffered()
-		if i := bytes.IndexByte(b[seen:], '\n'); i >= 0 {
-			end := seen + i + 1
+		b := r.buffered()
+		if i := bytes.IndexByte(b[searched:], '\n'); i >= 0 {
+			end := searched + i + 1
 			if end > limit {
-				return nil, errLine
+				return nil, errHeaderTooLong
 			}
-			rd.r += end
+			r.r += end
 			return b[:end], nil
 		}
-		if seen = len(b); seen >= limit {
-			return nil, errLine
+		if searched = len(b); searched >= limit {
+			return nil, errHeaderTooLong
 		}
-		if err := rd.fill(); err != nil {
+		if err := r.fill(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// errLine says that a line, or a header as a whole, is too long.
-const errLine = violation("the header is too long")
+// errHeaderTooLong is returned if a line, or a header as a whole, is too long.
+const errHeaderTooLong = violation("the header is too long")

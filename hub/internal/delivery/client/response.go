@@ -43,7 +43,7 @@ func (r *Response) reset() {
 	*r = Response{Header: r.Header[:0], Body: r.Body[:0]}
 }
 
-// framing is what a header says about where its body ends.
+// framing is where the body ends, by its header.
 type framing struct {
 	http11    bool
 	close     bool  // Connection: close
@@ -63,15 +63,15 @@ type parser struct {
 
 // read reads one whole response and reports whether the connection may carry
 // another. A body longer than the reader's budget is cut without an error.
-func (p *parser) read() (reusable bool, at step, err error) {
+func (p *parser) read() (reusable bool, current step, err error) {
 	p.head = maxHeader
 	var f framing
 	for interim := 0; ; interim++ {
 		if interim > maxInterim {
 			return false, stepHead, violation("too many interim responses")
 		}
-		if at, err = p.readHead(&f); err != nil {
-			return false, at, err
+		if current, err = p.readHead(&f); err != nil {
+			return false, current, err
 		}
 		if p.out.Status >= 200 {
 			break
@@ -80,13 +80,13 @@ func (p *parser) read() (reusable bool, at step, err error) {
 			return false, stepHead, violation("the protocol was switched without being asked")
 		}
 	}
-	if err = f.check(); err != nil {
+	if err = f.checkFraming(); err != nil {
 		return false, stepHead, err
 	}
 	reusable = f.http11 && !f.close || !f.http11 && f.keep && !f.close
 	switch {
 	case p.out.Status == 204 || p.out.Status == 304:
-		// No body, whatever the header says. A 204 that announces one is made by
+		// No body, also if the header announces one. A 204 that does is made by
 		// a server that may well send it.
 		reusable = reusable && !f.chunked && (p.out.Status == 304 || f.length == 0)
 	case f.chunked:
@@ -97,7 +97,7 @@ func (p *parser) read() (reusable bool, at step, err error) {
 		reusable = false
 		err = p.readToEnd()
 	}
-	if errors.Is(err, errBudget) {
+	if errors.Is(err, errTooLong) {
 		p.out.Truncated = true
 		return false, stepBody, nil
 	}
@@ -152,8 +152,8 @@ func (p *parser) readHead(f *framing) (step, error) {
 func (p *parser) headLine() ([]byte, error) {
 	line, err := p.in.line(p.head)
 	p.head -= len(line)
-	if errors.Is(err, errBudget) {
-		err = errLine
+	if errors.Is(err, errTooLong) {
+		err = errHeaderTooLong
 	}
 	return line, err
 }
@@ -208,25 +208,25 @@ func (p *parser) headerField(line []byte, f *framing) (foldable bool, err error)
 		return false, violation("a header value has a control character")
 	}
 	switch {
-	case is(name, "content-length"):
+	case equalFold(name, "content-length"):
 		return false, f.setLength(value)
-	case is(name, "transfer-encoding"):
-		if f.chunked || !is(value, "chunked") {
+	case equalFold(name, "transfer-encoding"):
+		if f.chunked || !equalFold(value, "chunked") {
 			return false, violation("the transfer encoding is not understood")
 		}
 		f.chunked = true
 		return false, nil
-	case is(name, "connection"):
+	case equalFold(name, "connection"):
 		f.setConnection(value)
 		return false, nil
-	case is(name, "retry-after") && p.out.RetryAfter == "" && len(value) <= maxRetry:
+	case equalFold(name, "retry-after") && p.out.RetryAfter == "" && len(value) <= maxRetry:
 		p.out.RetryAfter = string(value)
 	}
 	return true, nil
 }
 
-// is compares ASCII without case; want is in lower case.
-func is(got []byte, want string) bool {
+// equalFold compares ASCII without case; want is in lower case.
+func equalFold(got []byte, want string) bool {
 	if len(got) != len(want) {
 		return false
 	}
@@ -273,13 +273,13 @@ func (f *framing) setConnection(value []byte) {
 		var option []byte
 		option, value, _ = bytes.Cut(value, []byte{','})
 		option = bytes.Trim(option, " \t")
-		f.close = f.close || is(option, "close")
-		f.keep = f.keep || is(option, "keep-alive")
+		f.close = f.close || equalFold(option, "close")
+		f.keep = f.keep || equalFold(option, "keep-alive")
 	}
 }
 
-// check refuses headers that different readers would frame differently.
-func (f *framing) check() error {
+// checkFraming refuses headers that different readers would frame differently.
+func (f *framing) checkFraming() error {
 	if f.chunked && f.hasLength {
 		return violation("there are both a content length and a transfer encoding")
 	}
@@ -289,8 +289,8 @@ func (f *framing) check() error {
 	return nil
 }
 
-// take consumes up to n body bytes, reading when none are buffered, and returns how many.
-func (p *parser) take(n int64) (int, error) {
+// consume consumes up to n body bytes, reading when none are buffered, and returns how many.
+func (p *parser) consume(n int64) (int, error) {
 	if len(p.in.buffered()) == 0 {
 		if err := p.in.fill(); err != nil {
 			return 0, err
@@ -309,9 +309,9 @@ func (p *parser) take(n int64) (int, error) {
 
 func (p *parser) readLength(length int64) error {
 	for length > 0 {
-		n, err := p.take(length)
+		n, err := p.consume(length)
 		if err != nil {
-			return early(err)
+			return unexpectedEOF(err)
 		}
 		length -= int64(n)
 	}
@@ -320,7 +320,7 @@ func (p *parser) readLength(length int64) error {
 
 func (p *parser) readToEnd() error {
 	for {
-		_, err := p.take(1 << 62)
+		_, err := p.consume(1 << 62)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -334,20 +334,20 @@ func (p *parser) readChunks() error {
 	for {
 		size, err := p.chunkSize()
 		if err != nil {
-			return early(err)
+			return unexpectedEOF(err)
 		}
 		if size == 0 {
-			return early(p.skipTrailers())
+			return unexpectedEOF(p.skipTrailers())
 		}
 		if err = p.readLength(size); err != nil {
 			return err
 		}
 		line, err := p.in.line(2)
-		if errors.Is(err, errLine) || err == nil && string(line) != "\r\n" {
+		if errors.Is(err, errHeaderTooLong) || err == nil && string(line) != "\r\n" {
 			return violation("a chunk does not end where it should")
 		}
 		if err != nil {
-			return early(err)
+			return unexpectedEOF(err)
 		}
 	}
 }
@@ -355,7 +355,7 @@ func (p *parser) readChunks() error {
 // chunkSize reads "hex[;extension]CRLF".
 func (p *parser) chunkSize() (int64, error) {
 	line, err := p.in.line(maxChunk)
-	if errors.Is(err, errLine) {
+	if errors.Is(err, errHeaderTooLong) {
 		return 0, violation("a chunk size is malformed")
 	}
 	if err != nil {
@@ -400,8 +400,8 @@ func (p *parser) skipTrailers() error {
 	}
 }
 
-// early makes an end of the stream inside a body an error.
-func early(err error) error {
+// unexpectedEOF makes an end of the stream inside a body an error.
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}

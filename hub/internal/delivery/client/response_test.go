@@ -139,7 +139,7 @@ func TestParseHeaderLimit(t *testing.T) {
 	}
 }
 
-func TestReaderGivesUpOnEmptyReads(t *testing.T) {
+func TestReaderFailsAfterEmptyReads(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "waiting for the response: "+io.ErrNoProgress.Error(), parse(emptyReads{}, 1<<16, 0).err)
 }

@@ -50,7 +50,7 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 func (c *Commit) Attempt(n int, status delivery.Status) delivery.AttemptResult {
 	a := delivery.AttemptResult{
 		LeasedDelivery: c.Jobs[n], Sent: true, StartedAt: time.Now(), StatusCode: 200, ResponseHeader: []byte("A: b"), ResponseBody: []byte("ok"),
-		Decision: delivery.Decision{Status: status, Spent: 1},
+		Decision: delivery.Decision{Status: status, CountedAttempts: 1},
 	}
 	if status != delivery.Delivered {
 		a.StatusCode, a.Decision.Wait, a.Error = 0, time.Second, "timed out"

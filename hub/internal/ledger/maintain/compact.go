@@ -108,7 +108,7 @@ func qualify(table, columns string) string {
 	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
 }
 
-// lock keeps everybody from changing the day.
+// lock keeps all others from changing the day.
 func (c *compaction) lock(ctx context.Context) error {
 	for _, table := range dayTables {
 		if err := c.exec(ctx, `lock table hub.`+table.parent+`_`+c.day+` in share row exclusive mode`); err != nil {

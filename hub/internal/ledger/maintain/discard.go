@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	discardWait  = 12 * time.Second // for an attempt under way: it takes 10 s at most
+	discardWait  = 16 * time.Second // for an attempt under way: it takes 14 s at most (HUB_DELIVERY_TIMEOUT)
 	discardPause = 100 * time.Millisecond
 )
 
@@ -63,11 +63,46 @@ func (d *Discarder) Discard(ctx context.Context, id uuid.UUID) error {
 	}
 }
 
-// tryDiscard fails a delivery that no process has leased; done is false if one has.
+// tryDiscard fails a delivery that no process has leased; done is false if one has, or if
+// another transaction keeps its ordering key locked.
 func (d *Discarder) tryDiscard(ctx context.Context, id uuid.UUID) (done bool, err error) {
-	var isInbound, isWaiting, isSettled bool
-	var product string
-	err = d.pool.QueryRow(ctx, `
+	var found discardable
+	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		if err := ledger.LockOrders(ctx, tx, "hub.deliveries", []uuid.UUID{id}); err != nil {
+			return err
+		}
+		found, err = discardUnleased(ctx, tx, id)
+		return err
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, query.ErrNotFound
+	case ledger.IsLockTimeout(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("discarding a delivery: %w", err)
+	case found.isInbound:
+		return false, errReceived
+	case found.isSettled:
+		return false, errNotWaiting
+	case found.isWaiting:
+		d.onDiscards(found.product, 1)
+	}
+	return found.isWaiting, nil
+}
+
+// discardable says whether a delivery can be discarded.
+type discardable struct {
+	isInbound bool
+	isWaiting bool // pending and not leased, or parked: it was discarded
+	isSettled bool
+	product   string
+}
+
+// discardUnleased fails a delivery that waits and that no process has leased. It is
+// [pgx.ErrNoRows] if there is none with the id.
+func discardUnleased(ctx context.Context, tx pgx.Tx, id uuid.UUID) (found discardable, err error) {
+	err = tx.QueryRow(ctx, `
 		with found as (
 			select d.id, d.inbound, d.product, d.status in (1, 3) as settled,
 				d.status = 2 or d.status = 0 and `+ledger.UnleasedSQL+` as waiting
@@ -78,18 +113,6 @@ func (d *Discarder) tryDiscard(ctx context.Context, id uuid.UUID) (done bool, er
 		counted as (
 			insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, failed)
 			select date_trunc('minute', now()), tenant_id, target_id, product, 1 from moved)
-		select inbound, product, settled, waiting from found`, id).Scan(&isInbound, &product, &isSettled, &isWaiting)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return false, query.ErrNotFound
-	case err != nil:
-		return false, fmt.Errorf("discarding a delivery: %w", err)
-	case isInbound:
-		return false, errReceived
-	case isSettled:
-		return false, errNotWaiting
-	case isWaiting:
-		d.onDiscards(product, 1)
-	}
-	return isWaiting, nil
+		select inbound, product, settled, waiting from found`, id).Scan(&found.isInbound, &found.product, &found.isSettled, &found.isWaiting)
+	return found, err
 }

@@ -106,7 +106,7 @@ func (t *targetDrain) try(ctx context.Context, tx pgx.Tx) (drainOutcome, error) 
 			select o.id from (select d.id, d.finished_at from hub.deliveries d where %s order by d.priority, d.id limit %d) o order by o.finished_at, o.id limit 1)
 			and d.status = 2 for update skip locked`, drainableSQL, rotatedTrials)
 	}
-	ids, err := requeueForDrain(ctx, tx, pick, delivery.LastAttemptSpent, t.target)
+	ids, err := requeueForDrain(ctx, tx, pick, delivery.LastAttemptCount, t.target)
 	if err != nil {
 		return drainOutcome{}, err
 	}
@@ -398,8 +398,9 @@ func (t *targetDrain) update(ctx context.Context, tx pgx.Tx, assignments string,
 }
 
 // drainableSQL is true of the parked deliveries d of target $1 that are sent again without
-// being asked for.
-const drainableSQL = `d.target_id = $1 and d.status = 2 and not d.inbound and d.reason is distinct from '` + delivery.ReasonReplayCancelled + `'`
+// being asked for. What a cancelled replay took back is not, but for those with a place in an
+// order: the others of their key would wait for them.
+const drainableSQL = `d.target_id = $1 and d.status = 2 and not d.inbound and (d.reason is distinct from '` + delivery.ReasonReplayCancelled + `' or d.ordering_key is not null)`
 
 // requeueForDrain makes the deliveries pending that a query picks and locks, as if spent
 // attempts of their round had been made. It returns them in the order of drains.

@@ -1,9 +1,11 @@
 package maintain
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,19 +32,19 @@ const (
 // Table hub.drains has a row for each such target. Triggers begin a drain when an endpoint
 // is enabled or an integration becomes active, whoever changes it.
 type Drainer struct {
-	pool     *pgxpool.Pool
-	log      *slog.Logger
-	wake     func(target uuid.UUID)
-	onUnsent OnGivenUp
+	pool        *pgxpool.Pool
+	log         *slog.Logger
+	wake        func(target uuid.UUID)
+	countFailed FailureCounter
 }
 
 // NewDrainer returns a drainer. It calls wake with each target that has due deliveries, and
-// onUnsent with deliveries that failed because their endpoint was deleted.
-func NewDrainer(pool *pgxpool.Pool, log *slog.Logger, wake func(target uuid.UUID), onUnsent OnGivenUp) *Drainer {
-	return &Drainer{pool: pool, log: log, wake: wake, onUnsent: onUnsent}
+// countFailed with deliveries that failed because their endpoint was deleted.
+func NewDrainer(pool *pgxpool.Pool, log *slog.Logger, wake func(target uuid.UUID), countFailed FailureCounter) *Drainer {
+	return &Drainer{pool: pool, log: log, wake: wake, countFailed: countFailed}
 }
 
-// Run drains until ctx ends. Every process may run it: a row lock gives each target to one
+// Run drains until ctx ends. Every process may run it: a row lock assigns each target to one
 // process at a time.
 func (d *Drainer) Run(ctx context.Context) {
 	timer := time.NewTimer(drainInterval)
@@ -101,7 +103,7 @@ func (d *Drainer) DrainOnce(ctx context.Context) (busy bool, err error) {
 		d.wake(target)
 	}
 	for product, n := range round.failed {
-		d.onUnsent(product, n)
+		d.countFailed(product, n)
 	}
 	return round.busy, nil
 }
@@ -142,7 +144,8 @@ func (d *Drainer) stepAlone(ctx context.Context, tx pgx.Tx, drain targetDrain, u
 	return nil
 }
 
-// lockDueDrains locks the targets that are due longest.
+// lockDueDrains locks the targets that are due longest, and returns them by id: the steps of
+// one round lock ordering keys as commits do.
 func lockDueDrains(ctx context.Context, tx pgx.Tx) ([]targetDrain, error) {
 	rows, err := tx.Query(ctx, `
 		select target_id, integration, state, trials, trial_id, suspect_id, since, in_flight, sent, clock_timestamp() - requeued_at,
@@ -164,6 +167,7 @@ func lockDueDrains(ctx context.Context, tx pgx.Tx) ([]targetDrain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for parked deliveries: %w", err)
 	}
+	slices.SortFunc(drains, func(a, b targetDrain) int { return bytes.Compare(a.target[:], b.target[:]) })
 	return drains, nil
 }
 

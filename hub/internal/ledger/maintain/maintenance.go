@@ -28,25 +28,24 @@ const (
 // Maintenance creates and drops partitions, rolls up statistics, deletes old rows, fails
 // deliveries that were parked for too long, and abandons what is not in use for as long.
 type Maintenance struct {
-	pool      *pgxpool.Pool
-	log       *slog.Logger
-	now       func() time.Time
-	retention time.Duration
-	onGivenUp OnGivenUp
+	pool        *pgxpool.Pool
+	log         *slog.Logger
+	now         func() time.Time
+	retention   time.Duration
+	countFailed FailureCounter
 
 	auditRetention time.Duration // 0: the audit log is kept
 
 	onAbandoned func(targets int) // nil: not counted
 }
 
-// OnGivenUp receives how many deliveries of a product failed because they were parked for
-// too long.
-type OnGivenUp func(product string, deliveries int)
+// FailureCounter counts deliveries of a product that failed without an attempt.
+type FailureCounter func(product string, deliveries int)
 
 // NewMaintenance returns the maintenance job; retention is how long payloads,
 // deliveries and attempts are kept.
-func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, onGivenUp OnGivenUp) *Maintenance {
-	return &Maintenance{pool: pool, log: log, now: now, retention: retention, onGivenUp: onGivenUp}
+func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, countFailed FailureCounter) *Maintenance {
+	return &Maintenance{pool: pool, log: log, now: now, retention: retention, countFailed: countFailed}
 }
 
 // OnAbandoned makes the job call count with the number of endpoints and integrations

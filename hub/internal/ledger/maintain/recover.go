@@ -9,9 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
-	"integrationhub/hub"
 	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
@@ -33,55 +31,72 @@ func (r Recovery) filter() ReplayFilter {
 	return ReplayFilter{Filter: query.Filter{EndpointID: &r.EndpointID, Since: &r.Since, Until: r.Until}, EventTypes: r.EventTypes}
 }
 
-var errRangeTooLarge = hub.Errorf(hub.ErrInvalid, "range_too_large", "There are too many events in this time to be counted; choose a later since or an earlier until.")
-
-// CountRecovery returns how many events a recovery would send.
-func (s *Replays) CountRecovery(ctx context.Context, r Recovery) (int64, error) {
-	return s.countRecovery(ctx, s.pool, r, s.upperBound())
+// CountRecovery returns how many events a recovery would send. Its errors are those of
+// [Replays.Count].
+func (s *Replays) CountRecovery(ctx context.Context, r Recovery, owner query.Owner) (n int64, err error) {
+	leave, err := s.counts.enter(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	if err := s.storePromised(ctx); err != nil {
+		return 0, err
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		n, err = s.countRecovery(ctx, tx, r, s.upperBound())
+		return err
+	})
+	return n, err
 }
 
 // CreateRecovery starts a job that makes deliveries of the events that an endpoint missed.
 func (s *Replays) CreateRecovery(ctx context.Context, r Recovery, by Creator) (replay Replay, err error) {
-	upto := s.upperBound()
-	total, err := s.countRecovery(ctx, s.pool, r, upto)
+	leave, err := s.counts.enter(ctx, by.Owner)
 	if err != nil {
 		return Replay{}, err
 	}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+	defer leave()
+	if err := s.storePromised(ctx); err != nil {
+		return Replay{}, err
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := requireRoom(ctx, tx, by.Owner); err != nil {
+			return err
+		}
+		upto := s.upperBound()
+		total, err := s.countRecovery(ctx, tx, r, upto)
+		if err != nil {
+			return err
+		}
 		replay, err = s.insert(ctx, tx, KindRecover, r.filter(), total, upto, by)
 		return err
 	})
 	return replay, err
 }
 
-const queryCancelled = "57014" // a statement took too long
-
-func (s *Replays) countRecovery(ctx context.Context, db interface {
-	query.DB
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}, r Recovery, upto uuid.UUID,
-) (n int64, err error) {
-	if _, err := db.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`); err != nil {
-		return 0, fmt.Errorf("reading what was just accepted: %w", err)
+// storePromised makes rows of deliveries that only leases stand for, so that counts see them.
+func (s *Replays) storePromised(ctx context.Context) error {
+	if _, err := s.pool.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`); err != nil {
+		return fmt.Errorf("reading what was just accepted: %w", err)
 	}
-	missed, ok, err := missedEvents(ctx, db, r.filter(), upto)
-	c, expression := &missed.conditions, missed.expression
-	if err != nil || !ok {
+	return nil
+}
+
+func (s *Replays) countRecovery(ctx context.Context, tx pgx.Tx, r Recovery, upto uuid.UUID) (n int64, err error) {
+	if err := boundStatements(ctx, tx, s.limits.time); err != nil {
 		return 0, err
 	}
-	if expression == "" {
-		err = db.QueryRow(ctx, `select count(*) from hub.events e where `+c.Where()+` and `+noDeliverySQL, append([]any{pgx.QueryExecModeCacheDescribe}, c.Args()...)...).Scan(&n)
-	} else {
-		n, err = countMatching(ctx, db, filter.New(expression), `select e.body from hub.events e where `+c.Where()+` and `+noDeliverySQL, c.Args()...)
+	missed, ok, err := missedEvents(ctx, tx, r.filter(), upto)
+	if err != nil || !ok {
+		return 0, countError("events", err)
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == queryCancelled {
-		return 0, errRangeTooLarge
+	c := &missed.conditions
+	if missed.expression != "" {
+		n, err = s.countMatching(ctx, tx, filter.New(missed.expression), c.Where()+" and "+noDeliverySQL, c.Args())
+		return n, countError("events", err)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("counting events: %w", err)
-	}
-	return n, nil
+	err = tx.QueryRow(ctx, `select count(*) from hub.events e where `+c.Where()+` and `+noDeliverySQL, append([]any{pgx.QueryExecModeCacheDescribe}, c.Args()...)...).Scan(&n)
+	return n, countError("events", err)
 }
 
 // noDeliverySQL is true of events e that have no delivery to endpoint $1.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/internal/ledger/maintain"
+	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -65,17 +66,17 @@ func TestRecovery(t *testing.T) {
 	j.exec(`insert into hub.leases (id, deliveries) values (gen_random_uuid(), $1)`, append(append(append([]byte{}, promised[:]...), target[:]...), 0))
 
 	recovery := maintain.Recovery{EndpointID: target, Since: time.Now().Add(-time.Hour)}
-	count, err := j.CountRecovery(t.Context(), recovery)
+	count, err := j.CountRecovery(t.Context(), recovery, query.Owner{})
 	require.NoError(t, err)
 	require.EqualValues(t, len(wanted), count)
 	narrow := recovery
 	narrow.EventTypes = []string{"b_c", "x.*"}
-	count, err = j.CountRecovery(t.Context(), narrow)
+	count, err = j.CountRecovery(t.Context(), narrow, query.Owner{})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, count)
 	narrow = recovery
 	narrow.Until = new(time.Now().Add(-time.Minute))
-	count, err = j.CountRecovery(t.Context(), narrow)
+	count, err = j.CountRecovery(t.Context(), narrow, query.Owner{})
 	require.NoError(t, err)
 	require.Zero(t, count)
 

@@ -3,41 +3,63 @@ package maintain
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/filter"
-	"integrationhub/hub/internal/ledger/query"
 )
 
-// matchesStored reports whether a filter matches a stored envelope. One that is none any more,
-// or that the filter cannot be evaluated for, does not match.
-func matchesStored(ctx context.Context, f *filter.Filter, body []byte) (bool, error) {
+// countPart is how many events a statement of a count by a filter reads: the count can end
+// between two of them.
+const countPart = 500
+
+// evaluateStored evaluates a filter for a stored envelope. One that is none any more does not
+// match.
+func evaluateStored(ctx context.Context, f *filter.Filter, body []byte) (filter.Result, error) {
 	event, err := hub.ParseEnvelope(body)
 	if err != nil {
-		return false, nil
+		return filter.Result{}, nil
 	}
-	result, err := f.Evaluate(ctx, filter.NewEvent(event))
-	return result.Matches, err
+	return f.Evaluate(ctx, filter.NewEvent(event))
 }
 
-// countMatching counts the events of a query for their bodies that a filter matches.
-func countMatching(ctx context.Context, db query.DB, f *filter.Filter, statement string, args ...any) (n int64, err error) {
-	rows, err := db.Query(ctx, statement, args...)
-	if err != nil {
-		return 0, fmt.Errorf("reading events: %w", err)
-	}
-	var body []byte
-	_, err = pgx.ForEachRow(rows, []any{&body}, func() error {
-		matches, err := matchesStored(ctx, f, body)
-		if matches {
-			n++
+// countMatching counts the stored events e of a where clause that a filter matches. It is
+// [errRangeTooLarge] where that takes more time, or more steps of the filter, than a count may.
+func (s *Replays) countMatching(ctx context.Context, tx pgx.Tx, f *filter.Filter, where string, args []any) (n int64, err error) {
+	statement := fmt.Sprintf(`select e.seq, e.body from hub.events e where %s and e.seq > $%d order by e.seq limit %d`, where, len(args)+1, countPart)
+	var last uuid.UUID
+	var cost uint64
+	for began := time.Now(); ; {
+		left := s.limits.time - time.Since(began)
+		if left <= 0 || cost > s.limits.cost {
+			return 0, errRangeTooLarge
 		}
-		return err
-	})
-	return n, err
+		if err := boundStatements(ctx, tx, left); err != nil {
+			return 0, err
+		}
+		rows, err := tx.Query(ctx, statement, append([]any{pgx.QueryExecModeCacheDescribe}, append(args, last)...)...)
+		if err != nil {
+			return 0, err
+		}
+		var body []byte
+		tag, err := pgx.ForEachRow(rows, []any{&last, &body}, func() error {
+			result, err := evaluateStored(ctx, f, body)
+			if result.Matches {
+				n++
+			}
+			cost += result.Cost
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		if tag.RowsAffected() < countPart {
+			return n, boundStatements(ctx, tx, s.limits.time) // for what follows
+		}
+	}
 }
 
 // matchingEvents returns those of the events that a filter matches, in their order.
@@ -49,8 +71,8 @@ func matchingEvents(ctx context.Context, tx pgx.Tx, f *filter.Filter, seqs []uui
 	var seq uuid.UUID
 	var body []byte
 	_, err = pgx.ForEachRow(rows, []any{&seq, &body}, func() error {
-		matches, err := matchesStored(ctx, f, body)
-		if matches {
+		result, err := evaluateStored(ctx, f, body)
+		if result.Matches {
 			matching = append(matching, seq)
 		}
 		return err

@@ -69,41 +69,56 @@ type Replays struct {
 	now  func() time.Time
 	wake func(target uuid.UUID)
 	take func(ids []uuid.UUID) // takes deliveries of cancelled replays from the queue of this process; nil: it has none
+
+	counts *countGate
+	limits countLimits
 }
 
 // NewReplays returns the replay service. It calls wake with each target that has due deliveries.
 func NewReplays(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, wake func(uuid.UUID)) *Replays {
-	return &Replays{pool: pool, log: log, now: now, wake: wake}
+	return &Replays{
+		pool: pool, log: log, now: now, wake: wake, counts: newCountGate(), limits: countLimits{time: maxCountTime, cost: maxCountCost},
+	}
 }
 
-// TakeBackWith makes take park the deliveries of cancelled replays that wait in this
+// ParkCancelledWith makes take park the deliveries of cancelled replays that wait in this
 // process. It is called with what no process has attempted.
-func (s *Replays) TakeBackWith(take func(ids []uuid.UUID)) *Replays {
+func (s *Replays) ParkCancelledWith(take func(ids []uuid.UUID)) *Replays {
 	s.take = take
 	return s
 }
 
-// Count returns how many settled deliveries a filter matches now.
-func (s *Replays) Count(ctx context.Context, f query.Filter) (int64, error) {
-	return count(ctx, s.pool, f, s.upperBound())
+// Count returns how many settled deliveries a filter matches now. The error is that of
+// [countGate.enter], or a [hub.ErrInvalid] where counting takes too long.
+func (s *Replays) Count(ctx context.Context, f query.Filter, owner query.Owner) (n int64, err error) {
+	leave, err := s.counts.enter(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		n, err = s.count(ctx, tx, f, s.upperBound())
+		return err
+	})
+	return n, err
 }
 
 // upperBound returns the upper id bound of a new replay, with one second for clock skew.
 // finished_at decides membership.
 func (s *Replays) upperBound() uuid.UUID { return logid.Floor(s.now().Add(time.Second)) }
 
-func count(ctx context.Context, db query.DB, f query.Filter, upto uuid.UUID) (int64, error) {
-	c, ok, err := f.Conditions(ctx, db)
-	if err != nil || !ok {
+func (s *Replays) count(ctx context.Context, tx pgx.Tx, f query.Filter, upto uuid.UUID) (n int64, err error) {
+	if err := boundStatements(ctx, tx, s.limits.time); err != nil {
 		return 0, err
+	}
+	c, ok, err := f.Conditions(ctx, tx)
+	if err != nil || !ok {
+		return 0, countError("deliveries", err)
 	}
 	c.Add("d.status <> 0 and not d.inbound and d.finished_at <= now()")
 	c.Add("d.id <= ?", upto)
-	var n int64
-	if err := db.QueryRow(ctx, `select count(*) from hub.deliveries d where `+c.Where(), c.Args()...).Scan(&n); err != nil {
-		return 0, fmt.Errorf("counting deliveries: %w", err)
-	}
-	return n, nil
+	err = tx.QueryRow(ctx, `select count(*) from hub.deliveries d where `+c.Where(), c.Args()...).Scan(&n)
+	return n, countError("deliveries", err)
 }
 
 // Creator is who starts a job.
@@ -116,9 +131,17 @@ type Creator struct {
 // belong to it. One transaction counts and creates it, so that both see the same log. That of
 // a tenant needs a filter by tenant and environment.
 func (s *Replays) Create(ctx context.Context, f query.Filter, by Creator) (replay Replay, err error) {
+	leave, err := s.counts.enter(ctx, by.Owner)
+	if err != nil {
+		return Replay{}, err
+	}
+	defer leave()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := requireRoom(ctx, tx, by.Owner); err != nil {
+			return err
+		}
 		upto := s.upperBound()
-		total, err := count(ctx, tx, f, upto)
+		total, err := s.count(ctx, tx, f, upto)
 		if err != nil {
 			return err
 		}

@@ -283,7 +283,7 @@ func TestCancelledReplayIsTakenBack(t *testing.T) {
 	t.Parallel()
 	j := newReplayTest(t)
 	var asked []uuid.UUID
-	j.TakeBackWith(func(ids []uuid.UUID) { asked = append(asked, ids...) })
+	j.ParkCancelledWith(func(ids []uuid.UUID) { asked = append(asked, ids...) })
 	ids := j.add(6, j.target[0], 1)
 	replay, err := j.Create(t.Context(), query.Filter{EndpointID: &j.target[0]}, maintain.Creator{Label: "test"})
 	require.NoError(t, err)
@@ -301,16 +301,16 @@ func TestCancelledReplayIsTakenBack(t *testing.T) {
 	}
 	require.Equal(t, 2, count(`status = 2 and reason = 'replay_cancelled'`))
 	require.Equal(t, 3, count(`status = 0`))
-	require.NoError(t, j.TakeBackCancelled(t.Context()))
+	require.NoError(t, j.ParkAllCancelled(t.Context()))
 	require.Subset(t, asked, ids[:2])
 	j.exec(`update hub.deliveries set status = 2, reason = 'replay_cancelled', finished_at = now() where id = any($1)`, ids[:2]) // the process does
 	j.exec(`update hub.deliveries set status = 2, reason = 'retries_exhausted', finished_at = now() where id = $1`, ids[2])
-	require.NoError(t, j.TakeBackCancelled(t.Context()))
+	require.NoError(t, j.ParkAllCancelled(t.Context()))
 	got := j.get(replay.ID)
 	require.Equal(t, []any{"cancelled", int64(1), int64(1), int64(2)}, []any{got.Status, got.Delivered, got.Parked, got.Done})
 	require.Zero(t, j.tracked())
 
-	// No drain sends them again: somebody said stop.
+	// No drain sends them again: an operator said stop.
 	d := &drainTest{replayTest: j, failed: map[string]int{}}
 	d.exec(`insert into hub.drains (target_id, integration, state, due_at) values ($1, false, 'waiting', now())`, j.target[0])
 	d.round()

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/ledger/query"
 )
 
@@ -43,8 +44,8 @@ func (s *Replays) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		err := s.takeBackCancelled(ctx)
-		for n, more := 0, true; err == nil && more && n < maxReplaysInARow && ctx.Err() == nil; n++ {
+		more, err := s.look(ctx)
+		for n := 0; err == nil && more && n < maxReplaysInARow && ctx.Err() == nil; n++ {
 			more, err = s.step(ctx)
 		}
 		if err != nil && !failing && ctx.Err() == nil {
@@ -52,6 +53,22 @@ func (s *Replays) Run(ctx context.Context) {
 		}
 		failing = err != nil
 	}
+}
+
+// look takes back what cancelled replays made pending, and reports whether a replay is due to
+// run. Mostly there is neither: one query says so, without a transaction.
+func (s *Replays) look(ctx context.Context) (isDue bool, err error) {
+	var wasCancelled bool
+	err = s.pool.QueryRow(ctx, `
+		select exists (select from hub.replays r join hub.replay_deliveries d on d.replay_id = r.id where r.status = 'cancelled'),
+			exists (select from hub.replays where status = 'running' and (due_at is null or due_at <= now()))`).Scan(&wasCancelled, &isDue)
+	if err != nil {
+		return false, fmt.Errorf("looking for replays: %w", err)
+	}
+	if wasCancelled {
+		err = s.parkAllCancelled(ctx)
+	}
+	return isDue, err
 }
 
 // step makes one step of the running replay that is due longest: it counts what was
@@ -238,7 +255,7 @@ func (s *Replays) Cancel(ctx context.Context, id uuid.UUID, owner query.Owner) (
 	_, err := s.pool.Exec(ctx, `
 		update hub.replays set status = 'cancelled', finished_at = now() where id = $1 and status = 'running'`, id)
 	if err == nil {
-		err = s.takeBack(ctx, id)
+		err = s.parkCancelled(ctx, id)
 	}
 	if err != nil {
 		return Replay{}, fmt.Errorf("cancelling a replay: %w", err)
@@ -246,9 +263,9 @@ func (s *Replays) Cancel(ctx context.Context, id uuid.UUID, owner query.Owner) (
 	return s.Get(ctx, id, owner)
 }
 
-// takeBackCancelled parks what cancelled replays, whoever cancelled them, made pending and
+// parkAllCancelled parks what cancelled replays, whoever cancelled them, made pending and
 // no process has attempted.
-func (s *Replays) takeBackCancelled(ctx context.Context) error {
+func (s *Replays) parkAllCancelled(ctx context.Context) error {
 	rows, err := s.pool.Query(ctx, `
 		select r.id, d.delivery_id from hub.replays r join hub.replay_deliveries d on d.replay_id = r.id where r.status = 'cancelled'`)
 	if err != nil {
@@ -268,16 +285,16 @@ func (s *Replays) takeBackCancelled(ctx context.Context) error {
 		s.take(deliveries)
 	}
 	for id := range replays {
-		if err := s.takeBack(ctx, id); err != nil {
+		if err := s.parkCancelled(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeBack parks those deliveries of a cancelled replay that wait in the database, and
-// counts what was settled. Its other deliveries are looked at again until they are settled.
-func (s *Replays) takeBack(ctx context.Context, id uuid.UUID) error {
+// parkCancelled parks those deliveries of a cancelled replay that wait in the database, and
+// counts what was settled. A drain sends those with a place in an order. Its other deliveries are looked at again until they are settled.
+func (s *Replays) parkCancelled(ctx context.Context, id uuid.UUID) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `select from hub.replays where id = $1 and status = 'cancelled' for update skip locked`, id)
 		if err != nil {
@@ -292,7 +309,13 @@ func (s *Replays) takeBack(ctx context.Context, id uuid.UUID) error {
 				where r.replay_id = $1 and `+unattemptedSQL+` and d.due_at <= now() order by d.id for update of d skip locked),
 			moved as (
 				update hub.deliveries d set status = 2, reason = '`+delivery.ReasonReplayCancelled+`', parked_at = coalesce(d.parked_at, now()), finished_at = now()
-				from waiting w where d.id = w.id returning d.tenant_id, d.target_id, d.product)
+				from waiting w where d.id = w.id returning d.tenant_id, d.target_id, d.product, d.integration, d.ordering_key),
+			drained as (
+				insert into hub.drains (target_id, integration, state, due_at)
+				select t.target_id, t.integration, 'waiting', now() + `+ledger.FirstTrialWait+` from (select distinct target_id, integration from moved where ordering_key is not null) t
+				where not exists (select from hub.drains d where d.target_id = t.target_id and d.state <> 'settling')
+				order by t.target_id
+				on conflict (target_id) do update set state = 'waiting', due_at = excluded.due_at, trials = 0 where drains.state = 'settling')
 			insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, parked)
 			select date_trunc('minute', now()), tenant_id, target_id, product, count(*) from moved group by 2, 3, 4`, id)
 		if err != nil {

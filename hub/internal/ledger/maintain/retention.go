@@ -33,7 +33,7 @@ func (m *Maintenance) EnforceRetention(ctx context.Context) error {
 		{`delete from hub.idempotency where ctid = any(array(select ctid from hub.idempotency where created_at < $1 limit $2))`, now.Add(-max(idRetention, m.retention))},
 		{`delete from hub.statistics where ctid = any(array(select ctid from hub.statistics where width = 1 and bucket < $1 limit $2))`, now.Add(-fineRetention)},
 		{`delete from hub.statistics where ctid = any(array(select ctid from hub.statistics where width = 30 and bucket < $1 limit $2))`, now.Add(-coarseRetention)},
-		{`delete from hub.ordering_keys where waiting = 0 and ctid = any(array(select ctid from hub.ordering_keys where waiting = 0 and used_at < $1 limit $2))`, now.Add(-orderingKeyRetention)},
+		{`delete from hub.ordering_keys where waiting = 0 and ctid = any(array(select ctid from hub.ordering_keys where waiting = 0 and used_at < $1 limit $2 for update skip locked))`, now.Add(-orderingKeyRetention)},
 		{`delete from hub.refresh_tokens where ctid = any(array(select ctid from hub.refresh_tokens where expires_at < $1 limit $2))`, now},
 		{`delete from hub.login_failures where ctid = any(array(select ctid from hub.login_failures where at < $1 limit $2))`, now.Add(-time.Hour)},
 		{`delete from hub.known_logins where ctid = any(array(select ctid from hub.known_logins where at < $1 limit $2))`, now.Add(-knownLoginRetention)},

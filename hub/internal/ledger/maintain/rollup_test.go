@@ -81,13 +81,13 @@ func TestStatsAreTheSameBeforeAndAfterFolding(t *testing.T) {
 			deltas = append(deltas, d)
 		}
 	}
-	whose := []query.StatsQuery{
+	filters := []query.StatsQuery{
 		{}, {Product: "shop"}, {Product: "hub"}, {TenantID: &tenants[0]}, {TargetID: &targets[1]}, {Product: "shop", TargetID: &targets[2]},
 		{Product: "hub", TenantID: &tenants[1]}, {TenantID: &tenants[0], TargetID: &targets[0]}, {TenantID: &tenants[1], TargetID: &targets[0]},
 		{TenantID: &targets[0]}, {TargetID: &tenants[0]}, {Product: "none"},
 	}
 	var queries []query.StatsQuery
-	for _, q := range whose {
+	for _, q := range filters {
 		for _, when := range []struct{ since, until, bucket time.Duration }{
 			{0, 2 * time.Hour, 30 * time.Minute}, {13 * time.Minute, 74 * time.Minute, 30 * time.Minute}, {0, 5 * time.Minute, 30 * time.Minute},
 			{0, 90 * time.Minute, time.Minute}, {13 * time.Minute, 47 * time.Minute, time.Minute},

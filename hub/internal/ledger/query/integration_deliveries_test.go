@@ -53,7 +53,7 @@ func (a *asked) event(t *testing.T, at time.Time, ours bool, status delivery.Sta
 	seq := logid.NewSeq(at)
 	entry := row{
 		tenant: a.tenant, environment: "live", product: "shop", kind: "patient.deleted", status: status, integration: true, ours: ours,
-		event: 7_000_000, // as somebody else chose it
+		event: 7_000_000, // as another tenant chose it
 	}
 	if ours {
 		bits, _, err := logid.NewEventIDs(func(context.Context) (uint64, error) { return 3, nil }).Next(t.Context(), at)

@@ -25,7 +25,7 @@ type Item struct {
 	Direction     string          `json:"direction" enum:"inbound,outbound" doc:"Whether the hub sends it (outbound) or received it (inbound)"`
 	Product       string          `json:"product" doc:"Product the event came from"`
 	TenantID      *uuid.UUID      `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to; null: it is sent to an alert of the operators"`
-	TenantName    string          `json:"tenant_name" maxLength:"200" doc:"How people call the customer" example:"Acme"`
+	TenantName    string          `json:"tenant_name" maxLength:"200" doc:"Display name of the customer" example:"Acme"`
 	Environment   string          `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	IntegrationID *uuid.UUID      `json:"integration_id" format:"uuid" nullable:"true" doc:"Integration it went to, or null"`
 	EndpointID    *uuid.UUID      `json:"endpoint_id" format:"uuid" nullable:"true" doc:"Endpoint it went to, or null"`
@@ -34,6 +34,7 @@ type Item struct {
 	CorrelationID *string         `json:"correlation_id" doc:"Ties events and deliveries of one matter together; null: none"`
 	OrderingKey   *string         `json:"ordering_key" maxLength:"200" doc:"What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none"`
 	OutOfOrder    bool            `json:"out_of_order" doc:"Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery"`
+	BehindInOrder bool            `json:"behind_in_order" doc:"Whether it is pending behind earlier deliveries of its ordering key, which go first"`
 	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted; null once its retention ended"`
 	Priority      string          `json:"priority" enum:"high,normal,bulk" doc:"When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send"`
 	Status        string          `json:"status" enum:"pending,delivered,parked,failed" doc:"State it is in"`
@@ -54,7 +55,7 @@ type Item struct {
 // tables of one day: on the parent tables the planning alone takes longer.
 const readItemsSQL = `
 	select d.id, d.event_id, d.inbound, d.product, nullif(d.tenant_id, '` + noTenant + `'), d.environment, d.target_id, d.integration, d.event_type,
-		d.correlation_id, e.ordering_key, d.out_of_order, e.body, d.priority, d.status, d.reason, d.status_code,
+		d.correlation_id, e.ordering_key, d.out_of_order, d.status = 0 and d.due_at = 'infinity', e.body, d.priority, d.status, d.reason, d.status_code,
 		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
 		d.created_at, d.next_attempt_at, d.finished_at, greatest(a.stored_at, d.finished_at, d.created_at),
 		coalesce(tenant.name, ''), coalesce(endpoint.url, case when not d.inbound then nullif(integration.peer_webhook_url, '') end, integration.product, '')
@@ -118,7 +119,7 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	var priority hub.Priority
 	var attempts int
 	err := row.Scan(&it.ID, &event, &inbound, &it.Product, &it.TenantID, &it.Environment, &target, &integration, &it.EventType,
-		&it.CorrelationID, &it.OrderingKey, &it.OutOfOrder, &body, &priority, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
+		&it.CorrelationID, &it.OrderingKey, &it.OutOfOrder, &it.BehindInOrder, &body, &priority, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
 		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt, &it.ChangedAt,
 		&it.TenantName, &it.Receiver)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestReaderGivesWayToWriters(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return c.Count(t, `pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%hub.unfold_leases%'`) == 1
-	}, 30*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	store(0)
 	require.NoError(t, writer.Commit(t.Context()))
 	require.NoError(t, <-read)

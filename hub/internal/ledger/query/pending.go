@@ -2,47 +2,49 @@ package query
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"integrationhub/hub/internal/scrape"
 )
 
 // maxPendingCounted is how many waiting deliveries are counted at most: beyond it the
 // number matters less than what counting costs.
 const maxPendingCounted = 100_000
 
+// maxBehindCounted is the same for those behind others. Their rows lie far apart.
+const maxBehindCounted = 10_000
+
 // pendingCacheTime is how long a count is served before it is made anew.
 const pendingCacheTime = 10 * time.Second
 
 // PendingCollector counts what waits in the database, by product, for the metrics.
 type PendingCollector struct {
-	reader    *Reader
-	now       func() time.Time
-	mu        sync.Mutex
-	countedAt time.Time
-	counts    []pendingCount
+	counts *scrape.Value[[]pendingCount]
 }
 
 type pendingCount struct {
-	product       string
-	count         int64
-	bulk          int64   // of these
-	oldestSeconds float64 // seconds
-	isParked      bool
+	Product       string
+	Pending       int64 // but for those behind others
+	Bulk          int64 // of these
+	OldestSeconds float64
+	Behind        int64
+	Parked        int64
 }
 
 var (
-	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries that have waited for two seconds or for a retry, counted up to 100000.", []string{"product"}, nil)
+	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries that have waited for two seconds or for a retry, but for those behind others, counted up to 100000.", []string{"product"}, nil)
 	bulkDesc    = prometheus.NewDesc("hub_bulk_deliveries_pending", "Of the deliveries that hub_deliveries_pending counts, those of imports, recoveries and replays, which go after others.", []string{"product"}, nil)
-	oldestDesc  = prometheus.NewDesc("hub_oldest_pending_seconds", "Age of the oldest waiting delivery, seconds.", []string{"product"}, nil)
+	oldestDesc  = prometheus.NewDesc("hub_oldest_pending_seconds", "Age of the oldest waiting delivery, but for those of imports, recoveries and replays, seconds.", []string{"product"}, nil)
+	behindDesc  = prometheus.NewDesc("hub_deliveries_behind", "Deliveries that wait for the one before them in the order of their key, counted up to 10000.", []string{"product"}, nil)
 	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Parked deliveries, counted up to 100000.", []string{"product"}, nil)
 )
 
 // NewPendingCollector returns the collector.
 func NewPendingCollector(reader *Reader, now func() time.Time) *PendingCollector {
-	return &PendingCollector{reader: reader, now: now}
+	return &PendingCollector{scrape.NewValue(pendingCacheTime, now, reader.countPending)}
 }
 
 // Describe implements prometheus.Collector.
@@ -50,46 +52,40 @@ func (p *PendingCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- pendingDesc
 	ch <- bulkDesc
 	ch <- oldestDesc
+	ch <- behindDesc
 	ch <- parkedDesc
 }
 
-// Collect implements prometheus.Collector; while the database is away it exports
-// the last count.
+// Collect implements prometheus.Collector.
 func (p *PendingCollector) Collect(ch chan<- prometheus.Metric) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.now().Sub(p.countedAt) > pendingCacheTime {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		if counts, err := p.reader.countPending(ctx); err == nil {
-			p.counts, p.countedAt = counts, p.now()
+	for _, c := range p.counts.Get() {
+		for desc, value := range map[*prometheus.Desc]float64{
+			pendingDesc: float64(c.Pending), bulkDesc: float64(c.Bulk), oldestDesc: c.OldestSeconds, behindDesc: float64(c.Behind), parkedDesc: float64(c.Parked),
+		} {
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, c.Product)
 		}
-	}
-	for _, c := range p.counts {
-		if c.isParked {
-			ch <- prometheus.MustNewConstMetric(parkedDesc, prometheus.GaugeValue, float64(c.count), c.product)
-			continue
-		}
-		ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(c.count), c.product)
-		ch <- prometheus.MustNewConstMetric(bulkDesc, prometheus.GaugeValue, float64(c.bulk), c.product)
-		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, c.oldestSeconds, c.product)
 	}
 }
 
 // countPending counts the oldest that wait, so that the age of the oldest is right even
-// where more wait than are counted.
+// where more wait than are counted. Those behind others are found by the index of what is
+// due, by the same expression.
 func (r *Reader) countPending(ctx context.Context) ([]pendingCount, error) {
 	rows, err := r.pool.Query(ctx, `
-		select product, count(*), count(*) filter (where priority = 1), coalesce(extract(epoch from now() - min(created_at)), 0)::float8, false
-		from (select product, created_at, priority from hub.deliveries where status = 0 order by id limit $1) d group by product
-		union all
-		select product, count(*), 0, 0, true
-		from (select product from hub.deliveries where status = 2 limit $1) d group by product`, maxPendingCounted)
+		select product, sum(pending)::bigint, sum(bulk)::bigint, max(oldest), sum(behind)::bigint, sum(parked)::bigint
+		from (
+			select product, count(*) as pending, count(*) filter (where priority = 1) as bulk,
+				coalesce(extract(epoch from now() - min(created_at) filter (where priority <> 1)), 0)::float8 as oldest, 0 as behind, 0 as parked
+			from (select product, created_at, priority from hub.deliveries where status = 0 and due_at < 'infinity' order by id limit $1) d group by product
+			union all
+			select product, 0, 0, 0, count(*), 0
+			from (select product from hub.deliveries where case when status = 0 then due_at end = 'infinity' limit $2) d group by product
+			union all
+			select product, 0, 0, 0, 0, count(*)
+			from (select product from hub.deliveries where status = 2 limit $1) d group by product) counts
+		group by product`, maxPendingCounted, maxBehindCounted)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (pendingCount, error) {
-		var c pendingCount
-		return c, row.Scan(&c.product, &c.count, &c.bulk, &c.oldestSeconds, &c.isParked)
-	})
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[pendingCount])
 }

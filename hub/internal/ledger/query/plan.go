@@ -31,7 +31,7 @@ type plan struct {
 type read struct {
 	driver      string // "true": every row, by the primary key
 	isSieved    bool   // further conditions may leave few of the driver's rows
-	perStatuses string // read by these statuses, and by target where they are known: an index gives the rows of each pair in order
+	perStatuses string // read by these statuses, and by target where they are known: an index has the rows of each pair in order
 	status      string // the statuses of a sieved read, "1,2"; "": any
 }
 
@@ -249,7 +249,7 @@ func (f Filter) targets(ctx context.Context, db DB, e readLimits) ([]uuid.UUID, 
 	case f.TenantID == nil && target != nil:
 		return []uuid.UUID{*target}, nil
 	case f.TenantID == nil && f.Product == "" && f.Environment == "":
-		return nil, nil // everybody's
+		return nil, nil // those of all tenants
 	}
 	targets, err := readIDs(ctx, db, "reading endpoints and integrations", `
 		select e.id from hub.endpoints e left join hub.tenants t on t.id = e.tenant_id

@@ -5,20 +5,19 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/module/dberr"
 )
 
-// Syncer stores what is recorded but not yet in the log, or gives up after a short while.
+// Syncer stores what is recorded but not yet in the log, or stops trying after a short while.
 type Syncer interface {
 	Sync(ctx context.Context)
 }
@@ -76,20 +75,16 @@ func (r *Reader) Materialize(ctx context.Context) error {
 	}
 	for tries := 1; ; tries++ {
 		_, err := r.pool.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`)
-		var pg *pgconn.PgError
 		switch {
 		case err == nil:
 			return nil
-		case tries < materializeTries && errors.As(err, &pg) && pg.Code == deadlockDetected:
+		case tries < materializeTries && dberr.Code(err) == dberr.DeadlockDetected:
 			// A writer inserts the same rows in another order; the next try finds them.
 		default:
 			return fmt.Errorf("reading what was just accepted: %w", err)
 		}
 	}
 }
-
-// deadlockDetected is PostgreSQL's code of an aborted deadlock.
-const deadlockDetected = "40P01"
 
 // materializeTries is how often a reader tries to materialize.
 const materializeTries = 5

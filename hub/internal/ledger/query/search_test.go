@@ -13,7 +13,7 @@ import (
 
 // Pages are filled from several days and in different ways: among the newest rows,
 // along an index for a while, by gathering every match. Whatever the way, page by
-// page is what reading every row gives.
+// page is what reading every row returns.
 func TestPagesOfEveryFilterGiveWhatReadingEveryRowGives(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, 400)

@@ -11,7 +11,7 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// A search by subject gives what reading every row gives, page by page and beside other
+// A search by subject finds what reading every row finds, page by page and beside other
 // filters, whatever the day.
 func TestListBySubject(t *testing.T) {
 	t.Parallel()

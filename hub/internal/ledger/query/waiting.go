@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/ledger"
@@ -59,6 +60,7 @@ type Waiting struct {
 	Since         *time.Time `json:"since" doc:"Since when it waits for this; null: unknown"`
 	Until         *time.Time `json:"until" doc:"When the hub acts next by itself; null: no time is set"`
 	Behind        *uuid.UUID `json:"behind" format:"uuid" nullable:"true" doc:"Delivery of the same ordering key that is sent next and holds up this one; null: none"`
+	HoldsUp       int        `json:"holds_up" minimum:"0" maximum:"10000" doc:"Deliveries of the same ordering key that are sent after this one, if it is the next; counted up to 10000"`
 	Ahead         int        `json:"ahead" minimum:"0" maximum:"10000" doc:"Deliveries to the same receiver that go first, counted up to 10000"`
 	RatePerMinute int        `json:"rate_per_minute" minimum:"0" maximum:"1000000" doc:"Deliveries a minute that the receiver gets at most; 0: as many as it takes"`
 	Failures      int        `json:"failures" minimum:"0" maximum:"100" doc:"Attempts at the receiver that failed since one succeeded, as far as their deliveries still wait; counted up to 100. From 10 on the breaker is open"`
@@ -71,6 +73,8 @@ type Waiting struct {
 // receiverState is what a delivery's receiver and its drain look like now.
 type receiverState struct {
 	now            time.Time
+	hasPlace       bool // in an order
+	isHeld         bool // a deletion event, until attempts about the person have ended
 	parkedAt       *time.Time
 	exists         bool
 	enabled        bool
@@ -124,35 +128,49 @@ func (r *Reader) waiting(ctx context.Context, detail *Detail) (*Waiting, error) 
 		expires := state.parkedAt.Add(ledger.MaxParkedAge)
 		w.ExpiresAt = &expires
 	}
-	if isPending && item.OrderingKey != nil {
-		if err := r.readOrder(ctx, item.ID, w); err != nil {
+	if item.OrderingKey != nil {
+		if err := r.readOrder(ctx, item.ID, *receiver, *item.OrderingKey, w); err != nil {
 			return nil, err
 		}
 	}
+	if err := r.describeCause(ctx, &state, w, item, *receiver, lastAttemptAt); err != nil {
+		return nil, err
+	}
+	w.Explanation = w.explain(item)
+	if state.isHeld && w.Cause == CauseBehind {
+		w.Explanation = "Attempts of deliveries about the person are under way. It is sent when they have ended."
+	}
+	return w, nil
+}
+
+// describeCause sets the cause for which a delivery waits, and what releases it. lastAttemptAt is
+// nil before the first attempt.
+func (r *Reader) describeCause(ctx context.Context, state *receiverState, w *Waiting, item Item, receiver uuid.UUID, lastAttemptAt *time.Time) (err error) {
 	switch {
 	case w.Behind != nil:
 		w.set(CauseOrder, &item.CreatedAt, nil, ReleaseAnswer, ReleaseDiscard)
-	case item.Reason != nil && *item.Reason == delivery.ReasonReplayCancelled:
+	case item.Reason != nil && *item.Reason == delivery.ReasonReplayCancelled && !state.hasPlace:
 		w.set(CauseCancelled, state.parkedAt, nil, ReleaseRetry)
 	case !state.inUse():
 		state.describeUnused(w)
-	case isParked:
+	case item.Status == delivery.Parked.String():
 		state.describeParked(w)
 	case item.NextAttemptAt != nil && item.NextAttemptAt.After(state.now):
 		w.set(CauseRetry, lastAttemptAt, item.NextAttemptAt, ReleaseTime, ReleaseRetry)
+	case state.isHeld:
+		w.set(CauseBehind, &item.CreatedAt, nil, ReleaseTime)
 	default:
-		if w.Ahead, err = r.pendingAhead(ctx, item.ID, *receiver); err != nil {
-			return nil, err
+		if w.Ahead, err = r.pendingAhead(ctx, item.ID, receiver); err != nil {
+			return err
 		}
 		state.describeQueued(w, item)
 	}
 	if w.Cause == CauseDraining {
-		if w.Ahead, err = r.parkedAhead(ctx, item.ID, *receiver); err != nil {
-			return nil, err
+		if w.Ahead, err = r.parkedAhead(ctx, item.ID, receiver); err != nil {
+			return err
 		}
 	}
-	w.Explanation = w.explain(item)
-	return w, nil
+	return nil
 }
 
 func (w *Waiting) set(cause string, since, until *time.Time, release ...string) {
@@ -161,7 +179,7 @@ func (w *Waiting) set(cause string, since, until *time.Time, release ...string) 
 
 func (r *Reader) receiverState(ctx context.Context, id uuid.UUID) (s receiverState, err error) {
 	err = r.pool.QueryRow(ctx, `
-		select clock_timestamp(), coalesce(d.parked_at, d.finished_at, d.created_at),
+		select clock_timestamp(), d.ordering_key is not null, d.event_type = '`+events.TypePatientDeleted+`' and d.status = 0 and d.due_at > now() and d.due_at = hub.deletion_due_at(d.id), coalesce(d.parked_at, d.finished_at, d.created_at),
 			coalesce(e.id, i.id) is not null and (i.id is null or i.revoked_at is null), coalesce(e.enabled, i.status = 'active', false),
 			e.disabled_reason, e.disabled_at, i.status, coalesce(i.disabled, false), i.inactive_at, i.error_at, nullif(i.last_error, ''), i.next_probe_at,
 			drain.state, drain.due_at, drain.since, coalesce(drain.trials, 0), drain.trial_id
@@ -170,7 +188,7 @@ func (r *Reader) receiverState(ctx context.Context, id uuid.UUID) (s receiverSta
 		left join hub.integrations i on d.integration and i.id = d.target_id
 		left join hub.drains drain on drain.target_id = d.target_id
 		where d.id = $1`, id).
-		Scan(&s.now, &s.parkedAt, &s.exists, &s.enabled, &s.disabledReason, &s.disabledAt, &s.status, &s.disabled, &s.inactiveAt, &s.errorAt,
+		Scan(&s.now, &s.hasPlace, &s.isHeld, &s.parkedAt, &s.exists, &s.enabled, &s.disabledReason, &s.disabledAt, &s.status, &s.disabled, &s.inactiveAt, &s.errorAt,
 			&s.lastError, &s.probeAt, &s.drain, &s.drainDueAt, &s.drainSince, &s.trials, &s.trial)
 	if err != nil {
 		return s, fmt.Errorf("reading why a delivery waits: %w", err)
@@ -253,14 +271,16 @@ func (r *Reader) pendingAhead(ctx context.Context, id, receiver uuid.UUID) (n in
 	return n, nil
 }
 
-// readOrder sets which delivery a pending one is behind in the order of its key, and how many
-// go first.
-func (r *Reader) readOrder(ctx context.Context, id uuid.UUID, w *Waiting) error {
+// readOrder sets which delivery one is behind in the order of its key, and how many go first;
+// or, of the one that is sent next, how many are behind it.
+func (r *Reader) readOrder(ctx context.Context, id, receiver uuid.UUID, key string, w *Waiting) error {
 	err := r.pool.QueryRow(ctx, `
-		select k.head, 1 + (select count(*) from (
-			select from hub.ordering_queue o where o.target_id = q.target_id and o.key = q.key and o.place < q.place limit $2 - 1) ahead)
-		from hub.ordering_queue q join hub.ordering_keys k on k.target_id = q.target_id and k.key = q.key
-		where q.delivery_id = $1`, id, maxAheadCounted).Scan(&w.Behind, &w.Ahead)
+		select case when q.place is not null then k.head end,
+			case when q.place is not null then 1 + (select count(*) from (
+				select from hub.ordering_queue o where o.target_id = k.target_id and o.key = k.key and o.place < q.place limit $4 - 1) ahead) else 0 end,
+			case when k.head = $1 then least(k.waiting - 1, $4) else 0 end
+		from hub.ordering_keys k left join lateral (select place from hub.ordering_queue where delivery_id = $1) q on true
+		where k.target_id = $2 and k.key = $3`, id, receiver, key, maxAheadCounted).Scan(&w.Behind, &w.Ahead, &w.HoldsUp)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("reading the order of a delivery: %w", err)
 	}

@@ -1,7 +1,10 @@
 package write
 
 import (
+	"slices"
+
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
 )
 
@@ -46,22 +49,43 @@ func addAttempt(c bulk.Columns, a *delivery.AttemptResult) {
 	c[colResponseBody].Bytes(a.ResponseBody)
 }
 
-// Further columns of a delivery that is inserted together with its first attempt.
+// Columns of a delivery and its event, counted from the first of them.
 const (
-	colInsertEventID = attemptColumnCount + iota
-	colInsertTenantID
-	colInsertTargetID
-	colInsertEnvironment
-	colInsertProduct
-	colInsertEventType
-	colInsertCorrelationID
-	colInsertCreatedAt
-	colInsertIntegration
-	colInsertOrderingKey
+	colEventID = iota
+	colTenantID
+	colTargetID
+	colEnvironment
+	colProduct
+	colEventType
+	colCorrelationID
+	colCreatedAt
+	colIntegration
+	deliveryColumnCount
 )
 
-var insertTypes = append(attemptTypes[:attemptColumnCount:attemptColumnCount],
-	bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Times, bulk.Bools, bulk.Texts)
+var deliveryTypes = []uint32{
+	colEventID: bulk.Int8s, colTenantID: bulk.UUIDs, colTargetID: bulk.UUIDs, colEnvironment: bulk.Texts, colProduct: bulk.Texts,
+	colEventType: bulk.Texts, colCorrelationID: bulk.Texts, colCreatedAt: bulk.Times, colIntegration: bulk.Bools,
+}
+
+// addDelivery appends a delivery's values and those of its event to columns of deliveryTypes.
+func addDelivery(c bulk.Columns, a *delivery.AttemptResult) {
+	c[colEventID].Int8(a.Event.IDBits)
+	c[colTenantID].UUID(a.Event.TenantID)
+	c[colTargetID].UUID(a.Target)
+	c[colEnvironment].Text(string(a.Event.Environment))
+	c[colProduct].Text(a.Event.Product)
+	c[colEventType].Text(a.Event.Type)
+	c[colCorrelationID].OptionalText(a.Event.CorrelationID)
+	c[colCreatedAt].Time(logid.Time(a.ID))
+	c[colIntegration].Bool(a.IsIntegration)
+}
+
+// A delivery that is inserted together with its first attempt has the attempt's columns, the
+// delivery's, and its ordering key.
+const colInsertOrderingKey = attemptColumnCount + deliveryColumnCount
+
+var insertTypes = slices.Concat(attemptTypes, deliveryTypes, []uint32{bulk.Texts})
 
 // Further columns of an attempt that gets a row of its own.
 const (
@@ -70,6 +94,12 @@ const (
 )
 
 var attemptRowTypes = append(attemptTypes[:attemptColumnCount:attemptColumnCount], bulk.Int4s, bulk.Texts)
+
+// A delivery that is inserted with the state in which its first attempt left it has the state's
+// columns, the delivery's, and its priority.
+const colInsertPriority = stateColumnCount + deliveryColumnCount
+
+var insertWithStateTypes = slices.Concat(stateTypes, deliveryTypes, []uint32{bulk.Int2s})
 
 // Columns of a pending delivery whose row is inserted.
 const (
@@ -91,6 +121,7 @@ const (
 	colStateDurationMS
 	colStateReason
 	colStateWaitMS
+	stateColumnCount
 )
 
 var stateTypes = []uint32{

@@ -11,33 +11,33 @@ import (
 	"integrationhub/hub/internal/store/bulk"
 )
 
-// tally is what a batch of attempts adds to one minute of one target.
-type tally struct {
+// minuteCounts is what a batch of attempts adds to one minute of one target.
+type minuteCounts struct {
 	product                                     string
 	delivered, failed, parked, attempts, errors int32
 	latency                                     []byte // classes as a PostgreSQL array's text, open at the end
 }
 
-type tallyKey struct {
+type minuteKey struct {
 	tenant, target uuid.UUID
 	product        string
 }
 
 func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
-	tallies := make(map[tallyKey]*tally)
+	counts := make(map[minuteKey]*minuteCounts)
 	for i := range batch {
 		a := &batch[i]
-		key := tallyKey{a.Event.TenantID, a.Target, a.Event.Product}
-		t := tallies[key]
+		key := minuteKey{a.Event.TenantID, a.Target, a.Event.Product}
+		t := counts[key]
 		if t == nil {
-			t = &tally{product: a.Event.Product, latency: []byte{'{'}}
-			tallies[key] = t
+			t = &minuteCounts{product: a.Event.Product, latency: []byte{'{'}}
+			counts[key] = t
 		}
 		t.add(a)
 	}
 	r.deltas.Reset(deltaTypes...)
 	c := r.deltas
-	for key, t := range tallies {
+	for key, t := range counts {
 		c[colDeltaBucket].Time(now.Truncate(time.Minute))
 		c[colDeltaTenantID].UUID(key.tenant)
 		c[colDeltaTargetID].UUID(key.target)
@@ -57,7 +57,7 @@ func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.AttemptResul
 			u(bucket, tenant_id, target_id, product, delivered, failed, parked, attempts, errors, latency)`, c)
 }
 
-func (t *tally) add(a *delivery.AttemptResult) {
+func (t *minuteCounts) add(a *delivery.AttemptResult) {
 	switch a.Decision.Status {
 	case delivery.Delivered:
 		t.delivered++

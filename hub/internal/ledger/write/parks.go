@@ -34,6 +34,12 @@ const (
 
 var parkTypes = []uint32{colParkTargetID: bulk.UUIDs, colParkIntegration: bulk.Bools, colParkSent: bulk.Bools}
 
+// isDrained reports whether a drain sends a delivery once it is parked. Of what a cancelled
+// replay took back that is true where others of its key are behind it.
+func isDrained(a *delivery.AttemptResult) bool {
+	return a.Decision.Status == delivery.Parked && (a.Decision.Reason != delivery.ReasonReplayCancelled || a.OrderingKey != "")
+}
+
 // queueParks announces targets with parked deliveries to the drainer. It looks at once at
 // those whose delivery was not sent: they may be in use again by now.
 //
@@ -45,13 +51,13 @@ func (r *rows) queueParks(statements *bulk.Batch, batch []delivery.AttemptResult
 	hasRows := false
 	for i := range batch {
 		a := &batch[i]
-		if a.Decision.Status != delivery.Parked || a.Decision.Reason == delivery.ReasonReplayCancelled {
+		if !isDrained(a) {
 			continue
 		}
 		hasRows = true
 		r.parks[colParkTargetID].UUID(a.Target)
 		r.parks[colParkIntegration].Bool(a.IsIntegration)
-		r.parks[colParkSent].Bool(a.Sent)
+		r.parks[colParkSent].Bool(a.Sent || a.Decision.Reason == delivery.ReasonReplayCancelled)
 	}
 	if !hasRows {
 		return

@@ -29,7 +29,7 @@ func TestRowsHaveTheirEventsPriority(t *testing.T) {
 		for n, status := range []delivery.Status{delivery.Delivered, delivery.Pending, delivery.Parked} {
 			w.Record(c.Attempt(n, status))
 		}
-		require.Eventually(t, func() bool { return c.Count(t, `hub.deliveries`) >= 3 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return c.Count(t, `hub.deliveries`) >= 3 }, time.Minute, time.Millisecond)
 		_, err = pool.Exec(t.Context(), `select hub.unfold_leases(array(select id from hub.leases))`)
 		require.NoError(t, err)
 		w.Close()

@@ -24,11 +24,12 @@ type rows struct {
 // dayRows are the rows of one day's tables: addressed by name, because going
 // through the parent tables costs locks on every partition.
 type dayRows struct {
-	used                                        bool
-	inserts, deliveredUpdates                   bulk.Columns // delivered by the first attempt: without a row yet, with one
-	materialized, states, attempts              bulk.Columns // everything else
-	insertCount, deliveredCount                 int          // rows of each
-	materializedCount, stateCount, attemptCount int
+	used                                              bool
+	inserts, deliveredUpdates                         bulk.Columns // delivered by the first attempt: without a row yet, with one
+	insertsWithState                                  bulk.Columns // otherwise decided by the first attempt, without a row yet
+	materialized, states, attempts                    bulk.Columns // everything else
+	insertCount, deliveredCount, insertWithStateCount int          // rows of each
+	materializedCount, stateCount, attemptCount       int
 }
 
 // queue adds the statements of a batch of attempts: the deliveries' new states,
@@ -48,15 +49,12 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now
 		a := &batch[i]
 		day := r.day(logid.Partition(a.ID))
 		switch deliveredAtOnce := a.Sent && a.PriorAttempts == 0 && a.Decision.Status == delivery.Delivered && a.Error == ""; {
-		case deliveredAtOnce && hasNoRow(a) && a.Priority == hub.PriorityNormal: // others take theirs from the event
+		case deliveredAtOnce && hasNoRow(a) && a.Priority == hub.PriorityNormal: // addInsert has no column for another priority
 			day.addInsert(a)
 		case deliveredAtOnce && !hasNoRow(a):
 			day.addFirstDelivered(a)
 		default:
-			if hasNoRow(a) {
-				day.addMaterialized(a)
-			}
-			day.addState(a)
+			day.addAttempted(a)
 			if a.Sent {
 				day.addAttemptRow(a)
 			}

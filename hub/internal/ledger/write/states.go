@@ -7,7 +7,6 @@ import (
 
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/ledger"
-	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
 )
 
@@ -18,9 +17,10 @@ func (r *rows) day(name string) *dayRows {
 		r.days[name] = d
 	}
 	if !d.used {
-		d.used, d.insertCount, d.deliveredCount, d.materializedCount, d.stateCount, d.attemptCount = true, 0, 0, 0, 0, 0
+		d.used, d.insertCount, d.deliveredCount, d.insertWithStateCount, d.materializedCount, d.stateCount, d.attemptCount = true, 0, 0, 0, 0, 0, 0
 		d.inserts.Reset(insertTypes...)
 		d.deliveredUpdates.Reset(attemptTypes...)
+		d.insertsWithState.Reset(insertWithStateTypes...)
 		d.materialized.Reset(pendingTypes...)
 		d.states.Reset(stateTypes...)
 		d.attempts.Reset(attemptRowTypes...)
@@ -33,17 +33,8 @@ func (r *rows) day(name string) *dayRows {
 func (d *dayRows) addInsert(a *delivery.AttemptResult) {
 	d.insertCount++
 	addAttempt(d.inserts, a)
-	c := d.inserts
-	c[colInsertEventID].Int8(a.Event.IDBits)
-	c[colInsertTenantID].UUID(a.Event.TenantID)
-	c[colInsertTargetID].UUID(a.Target)
-	c[colInsertEnvironment].Text(string(a.Event.Environment))
-	c[colInsertProduct].Text(a.Event.Product)
-	c[colInsertEventType].Text(a.Event.Type)
-	c[colInsertCorrelationID].OptionalText(a.Event.CorrelationID)
-	c[colInsertCreatedAt].Time(logid.Time(a.ID))
-	c[colInsertIntegration].Bool(a.IsIntegration)
-	c[colInsertOrderingKey].OptionalText(a.OrderingKey)
+	addDelivery(d.inserts[attemptColumnCount:], a)
+	d.inserts[colInsertOrderingKey].OptionalText(a.OrderingKey)
 }
 
 // addFirstDelivered adds a delivery that has a row and that its first attempt delivered.
@@ -52,8 +43,29 @@ func (d *dayRows) addFirstDelivered(a *delivery.AttemptResult) {
 	addAttempt(d.deliveredUpdates, a)
 }
 
-// addMaterialized adds a row for a delivery that has none and was not delivered; state then
-// changes it.
+// addAttempted adds the state in which an attempt left a delivery, and its row where it has none.
+func (d *dayRows) addAttempted(a *delivery.AttemptResult) {
+	if hasNoRow(a) && a.OrderingKey == "" {
+		d.addInsertWithState(a)
+		return
+	}
+	if hasNoRow(a) {
+		d.addMaterialized(a) // pending first: the trigger free_place acts when the status changes
+	}
+	d.addState(a)
+}
+
+// addInsertWithState adds the row of a delivery that has none, with the state that its first attempt
+// left it in.
+func (d *dayRows) addInsertWithState(a *delivery.AttemptResult) {
+	d.insertWithStateCount++
+	addStateValues(d.insertsWithState, a)
+	addDelivery(d.insertsWithState[stateColumnCount:], a)
+	d.insertsWithState[colInsertPriority].Int2(int16(a.Priority))
+}
+
+// addMaterialized adds a pending row for a delivery that has none; addState then changes it in
+// the same transaction.
 func (d *dayRows) addMaterialized(a *delivery.AttemptResult) {
 	d.materializedCount++
 	d.materialized[colPendingID].UUID(a.ID)
@@ -62,12 +74,18 @@ func (d *dayRows) addMaterialized(a *delivery.AttemptResult) {
 	d.materialized[colPendingOrderingKey].OptionalText(a.OrderingKey)
 }
 
+// addState adds the new state of a delivery that has a row.
 func (d *dayRows) addState(a *delivery.AttemptResult) {
 	d.stateCount++
-	c := d.states
+	addStateValues(d.states, a)
+}
+
+// addStateValues appends a delivery's state after an attempt to columns that begin with
+// stateTypes.
+func addStateValues(c bulk.Columns, a *delivery.AttemptResult) {
 	c[colStateID].UUID(a.ID)
 	c[colStateStatus].Int2(int16(a.Decision.Status))
-	c[colStateSpent].Int2(int16(a.Decision.Spent))
+	c[colStateSpent].Int2(int16(a.Decision.CountedAttempts))
 	appendStatusCode(&c[colStateStatusCode], a.StatusCode)
 	if a.Sent {
 		c[colStateSent].Int2(1)
@@ -112,6 +130,9 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 			from unnest(`+attemptParams+`) r(id, `+ledger.AttemptColumns+`)
 			where d.id = r.id and d.status + 0 = 0`, d.deliveredUpdates)
 	}
+	if d.insertWithStateCount > 0 {
+		d.queueInsertsWithState(statements, day)
+	}
 	if d.materializedCount > 0 {
 		statements.Add(`
 			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority, ordering_key)
@@ -131,6 +152,9 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 const attemptParams = `$1::uuid[], $2::timestamptz[], $3::bigint[], $4::integer[], $5::integer[], $6::integer[], $7::integer[], $8::integer[],
 	$9::smallint[], $10::bytea[], $11::bytea[], $12::bytea[]`
 
+// stateParams are the parameters of stateTypes.
+const stateParams = `$1::uuid[], $2::smallint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::integer[], $7::text[], $8::integer[]`
+
 var attemptValues = "r." + strings.ReplaceAll(ledger.AttemptColumns, ", ", ", r.")
 
 func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
@@ -143,9 +167,25 @@ func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 			next_attempt_at = case when r.status = 0 then now() + r.wait * interval '1 millisecond' end,
 			finished_at = case when r.status <> 0 then now() end,
 			parked_at = case when r.status = 2 then coalesce(d.parked_at, now()) when r.status = 0 then d.parked_at end
-		from unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::integer[], $7::text[], $8::integer[])
+		from unnest(`+stateParams+`)
 			r(id, status, made, spent, code, duration, reason, wait)
 		where d.id = r.id and d.status + 0 = 0`, d.states)
+}
+
+// queueInsertsWithState adds the rows of deliveries that their first attempt did not deliver: one
+// version of a row instead of two.
+func (d *dayRows) queueInsertsWithState(statements *bulk.Batch, day string) {
+	statements.Add(`
+		insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority,
+			status, attempts, spent, status_code, duration_ms, reason, due_at, next_attempt_at, finished_at, parked_at)
+		select r.id, r.event_id, r.tenant_id, r.target_id, r.environment, r.product, r.event_type, r.correlation_id, r.created_at, r.integration, r.priority,
+			r.status, r.made, r.spent, case when r.made = 1 then r.code end, r.duration, r.reason,
+			case when r.status = 0 then now() + (r.wait + `+graceMillis+`) * interval '1 millisecond' else now() end,
+			case when r.status = 0 then now() + r.wait * interval '1 millisecond' end,
+			case when r.status <> 0 then now() end,
+			case when r.status = 2 then now() end
+		from unnest(`+stateParams+`, $9::bigint[], $10::uuid[], $11::uuid[], $12::text[], $13::text[], $14::text[], $15::text[], $16::timestamptz[], $17::boolean[], $18::smallint[])
+			r(id, status, made, spent, code, duration, reason, wait, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority)`, d.insertsWithState)
 }
 
 // queueAttempts adds the attempts. A violated primary key means that this batch was

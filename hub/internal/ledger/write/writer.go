@@ -17,6 +17,7 @@ import (
 
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/store/bulk"
 )
 
@@ -44,6 +45,8 @@ type Writer struct {
 	syncRequests chan chan struct{} // closed when what was recorded so far is stored
 	syncWaiters  []chan struct{}
 	rows         rows
+	deferred     []delivery.AttemptResult // their orders are locked by other transactions
+	isDeferring  bool                     // since the last time that none was
 	done         sync.WaitGroup
 
 	mu         sync.Mutex
@@ -94,12 +97,16 @@ func (w *Writer) run() {
 		select {
 		case <-materialize.C:
 			w.materializeWaiting()
+			w.storeFree()
 		case stored := <-w.syncRequests:
 			w.syncWaiters = append(w.syncWaiters, stored)
 			batch = w.fillBatch(batch[:0], nil)
 			w.storeAll(batch)
 		case first, more := <-w.queue:
 			if !more {
+				for len(w.deferred) > 0 {
+					w.store(w.takeDeferred())
+				}
 				return
 			}
 			timer.Reset(linger)
@@ -111,10 +118,12 @@ func (w *Writer) run() {
 
 // storeAll stores a batch and answers the sync requests.
 func (w *Writer) storeAll(batch []delivery.AttemptResult) {
-	if len(batch) > 0 {
-		w.store(batch)
-		clear(batch)
+	free := batch
+	if len(w.deferred) > 0 { // the same transactions may have locked more: no waiting for each of them
+		free = w.deferLocked(batch)
 	}
+	w.store(free)
+	clear(batch)
 	for _, stored := range w.syncWaiters {
 		close(stored)
 	}
@@ -144,8 +153,12 @@ func (w *Writer) fillBatch(batch []delivery.AttemptResult, until <-chan time.Tim
 	return batch
 }
 
-// store commits a batch, however long the database is away.
+// store commits a batch, however long the database is away. Attempts whose orders stay locked
+// are deferred.
 func (w *Writer) store(batch []delivery.AttemptResult) {
+	if len(batch) == 0 {
+		return
+	}
 	failpoint.Here("before_attempt_row")
 	for _, a := range batch {
 		if a.Decision.Status == delivery.Parked {
@@ -167,6 +180,14 @@ func (w *Writer) store(batch []delivery.AttemptResult) {
 				break
 			}
 			if found || conflictErr != nil {
+				continue
+			}
+		}
+		if ledger.IsLockTimeout(err) {
+			if free := w.deferLocked(batch); len(free) < len(batch) {
+				if batch = free; len(batch) == 0 {
+					return
+				}
 				continue
 			}
 		}

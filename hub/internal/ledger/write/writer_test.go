@@ -37,7 +37,7 @@ func TestWriterSetsRefusedAttemptsApart(t *testing.T) {
 	for i, id := range ids {
 		a := delivery.AttemptResult{
 			LeasedDelivery: delivery.LeasedDelivery{ID: id, Target: target, Event: event}, Sent: true, StartedAt: time.Now(), StatusCode: 200,
-			Decision: delivery.Decision{Status: delivery.Delivered, Spent: 1},
+			Decision: delivery.Decision{Status: delivery.Delivered, CountedAttempts: 1},
 		}
 		if i == poisonous {
 			a.Error = "no text has a \x00 in it"

@@ -150,6 +150,7 @@ type Batch struct {
 type statement struct {
 	sql    string
 	params [][]byte
+	each   func(values [][]byte) // of a query: receives the rows
 }
 
 // Add appends a statement whose parameters are columns.
@@ -158,12 +159,14 @@ func (b *Batch) Add(sql string, columns Columns) {
 	for i := range columns {
 		params[i] = columns[i].array()
 	}
-	b.statements = append(b.statements, statement{sql, params})
+	b.statements = append(b.statements, statement{sql: sql, params: params})
 }
 
-// AddInt8 appends a statement with one bigint parameter.
-func (b *Batch) AddInt8(sql string, v int64) {
-	b.statements = append(b.statements, statement{sql, [][]byte{binary.BigEndian.AppendUint64(nil, uint64(v))}})
+// AddQuery appends a query whose parameters are columns. Once the batch runs, each gets the
+// binary values of every row, which are valid until it returns.
+func (b *Batch) AddQuery(sql string, columns Columns, each func(values [][]byte)) {
+	b.Add(sql, columns)
+	b.statements[len(b.statements)-1].each = each
 }
 
 // Run sends the batch on a connection of the pool and waits for its commit.
@@ -176,8 +179,11 @@ func (b *Batch) Run(ctx context.Context, pool *pgxpool.Pool) error {
 	return b.RunOn(ctx, conn.Conn())
 }
 
-// RunOn sends the batch on a connection.
+// RunOn sends the batch on a connection. An empty one is not sent.
 func (b *Batch) RunOn(ctx context.Context, conn *pgx.Conn) error {
+	if len(b.statements) == 0 {
+		return nil
+	}
 	names := make([]string, len(b.statements))
 	for i, s := range b.statements {
 		prepared, err := conn.Prepare(ctx, s.sql, s.sql) // remembered by the connection
@@ -192,15 +198,19 @@ func (b *Batch) RunOn(ctx context.Context, conn *pgx.Conn) error {
 		for k := range formats {
 			formats[k] = pgtype.BinaryFormatCode
 		}
-		pipeline.SendQueryPrepared(names[i], s.params, formats, nil)
+		var rowFormats []int16
+		if s.each != nil {
+			rowFormats = []int16{pgtype.BinaryFormatCode}
+		}
+		pipeline.SendQueryPrepared(names[i], s.params, formats, rowFormats)
 	}
 	if err := pipeline.Sync(); err != nil {
 		return closePipeline(pipeline.Close, err)
 	}
-	return closePipeline(pipeline.Close, readResults(pipeline))
+	return closePipeline(pipeline.Close, b.readResults(pipeline))
 }
 
-// Query runs one statement on a connection and gives the binary values of its rows,
+// Query runs one statement on a connection and calls each with the binary values of its rows,
 // which are valid until each returns.
 func Query(ctx context.Context, conn *pgx.Conn, sql string, columns Columns, each func(values [][]byte)) error {
 	prepared, err := conn.Prepare(ctx, sql, sql) // remembered by the connection
@@ -220,14 +230,17 @@ func Query(ctx context.Context, conn *pgx.Conn, sql string, columns Columns, eac
 }
 
 // readResults reads what the statements answered, to the end of the transaction.
-func readResults(pipeline *pgconn.Pipeline) error {
-	for {
+func (b *Batch) readResults(pipeline *pgconn.Pipeline) error {
+	for n := 0; ; n++ {
 		results, err := pipeline.GetResults()
 		if err != nil {
 			return err
 		}
 		switch answer := results.(type) {
 		case *pgconn.ResultReader:
+			for b.statements[n].each != nil && answer.NextRow() {
+				b.statements[n].each(answer.Values())
+			}
 			if _, err := answer.Close(); err != nil {
 				return err
 			}
@@ -237,7 +250,7 @@ func readResults(pipeline *pgconn.Pipeline) error {
 	}
 }
 
-// closePipeline closes a pipeline and gives the first error.
+// closePipeline closes a pipeline and returns the first error.
 func closePipeline(closing func() error, first error) error {
 	if err := closing(); first == nil {
 		return err

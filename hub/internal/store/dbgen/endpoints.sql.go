@@ -24,6 +24,32 @@ func (q *Queries) CountEndpoints(ctx context.Context, tenantID uuid.UUID) (int64
 	return count, err
 }
 
+const countOperationalEndpoints = `-- name: CountOperationalEndpoints :one
+select count(*) filter (where id <> $1) as others, coalesce(bool_or(id = $1), false)::boolean as is_one
+from hub.endpoints where tenant_id = $2 and environment = $3 and deleted_at is null
+  and exists (select from unnest(event_types) pattern where starts_with(pattern, 'hub.'))
+`
+
+type CountOperationalEndpointsParams struct {
+	EndpointID  uuid.UUID
+	TenantID    uuid.UUID
+	Environment hub.Environment
+}
+
+type CountOperationalEndpointsRow struct {
+	Others int64
+	IsOne  bool
+}
+
+// Endpoints of a tenant and environment that get operational events, but for one of them, and
+// whether this one gets them.
+func (q *Queries) CountOperationalEndpoints(ctx context.Context, arg CountOperationalEndpointsParams) (CountOperationalEndpointsRow, error) {
+	row := q.db.QueryRow(ctx, countOperationalEndpoints, arg.EndpointID, arg.TenantID, arg.Environment)
+	var i CountOperationalEndpointsRow
+	err := row.Scan(&i.Others, &i.IsOne)
+	return i, err
+}
+
 const createEndpoint = `-- name: CreateEndpoint :one
 insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature, headers, client_certificate, client_key)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered, filter, headers, client_certificate, client_key, tenant_ref

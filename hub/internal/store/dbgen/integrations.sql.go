@@ -57,7 +57,7 @@ insert into hub.integrations (id, tenant_id, environment, product, status, webho
 values ($1, $2, $3, $4, 'inactive', $5, 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered
 `
 
 type BeginHandshakeParams struct {
@@ -126,6 +126,7 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.RegisteredEvents,
 		&i.ErrorAt,
 		&i.Link,
+		&i.Ordered,
 	)
 	return i, err
 }
@@ -266,7 +267,7 @@ func (q *Queries) ExpireOtherKeys(ctx context.Context, arg ExpireOtherKeysParams
 }
 
 const integrationByID = `-- name: IntegrationByID :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link from hub.integrations
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered from hub.integrations
 where id = $1
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -329,6 +330,7 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.RegisteredEvents,
 		&i.ErrorAt,
 		&i.Link,
+		&i.Ordered,
 	)
 	return i, err
 }
@@ -377,7 +379,7 @@ func (q *Queries) IntegrationKeyByHash(ctx context.Context, arg IntegrationKeyBy
 }
 
 const integrationWithProduct = `-- name: IntegrationWithProduct :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
 `
 
 type IntegrationWithProductParams struct {
@@ -437,12 +439,13 @@ func (q *Queries) IntegrationWithProduct(ctx context.Context, arg IntegrationWit
 		&i.RegisteredEvents,
 		&i.ErrorAt,
 		&i.Link,
+		&i.Ordered,
 	)
 	return i, err
 }
 
 const integrationsOfTenants = `-- name: IntegrationsOfTenants :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, i.ordered, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
 from (select unnest($1::uuid[]) as tenant_id, unnest($2::text[]) as environment) wanted
 join hub.integrations i on i.tenant_id = wanted.tenant_id and i.environment = wanted.environment
 join hub.tenants t on t.id = i.tenant_id
@@ -511,6 +514,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 			&i.Integration.RegisteredEvents,
 			&i.Integration.ErrorAt,
 			&i.Integration.Link,
+			&i.Integration.Ordered,
 			&i.Tenant.ID,
 			&i.Tenant.Product,
 			&i.Tenant.Name,
@@ -532,7 +536,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, t.product as own_product, t.name as tenant_name
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, i.ordered, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 where ($1::uuid is null or i.tenant_id = $1)
   and ($2::text is null or i.environment = $2::text)
@@ -620,6 +624,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.RegisteredEvents,
 			&i.Integration.ErrorAt,
 			&i.Integration.Link,
+			&i.Integration.Ordered,
 			&i.OwnProduct,
 			&i.TenantName,
 		); err != nil {
@@ -634,7 +639,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 }
 
 const lockIntegration = `-- name: LockIntegration :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link from hub.integrations where id = $1 for update
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered from hub.integrations where id = $1 for update
 `
 
 func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integration, error) {
@@ -687,6 +692,7 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.RegisteredEvents,
 		&i.ErrorAt,
 		&i.Link,
+		&i.Ordered,
 	)
 	return i, err
 }
@@ -695,7 +701,7 @@ const lockOrCreateIntegration = `-- name: LockOrCreateIntegration :one
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
 values ($1, $2, $3, $4, 'inactive', $5)
 on conflict (tenant_id, environment, product) do update set updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered
 `
 
 type LockOrCreateIntegrationParams struct {
@@ -763,6 +769,7 @@ func (q *Queries) LockOrCreateIntegration(ctx context.Context, arg LockOrCreateI
 		&i.RegisteredEvents,
 		&i.ErrorAt,
 		&i.Link,
+		&i.Ordered,
 	)
 	return i, err
 }
@@ -896,6 +903,65 @@ func (q *Queries) ScheduleOutdatedRegistrations(ctx context.Context, arg Schedul
 	return result.RowsAffected(), nil
 }
 
+const setIntegrationOrdered = `-- name: SetIntegrationOrdered :one
+update hub.integrations set ordered = $1, updated_at = now() where id = $2 returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered
+`
+
+func (q *Queries) SetIntegrationOrdered(ctx context.Context, ordered bool, iD uuid.UUID) (Integration, error) {
+	row := q.db.QueryRow(ctx, setIntegrationOrdered, ordered, iD)
+	var i Integration
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Environment,
+		&i.Product,
+		&i.Status,
+		&i.Disabled,
+		&i.ApiUrl,
+		&i.WebhookUrl,
+		&i.PeerWebhookUrl,
+		&i.Secret,
+		&i.PreviousSecret,
+		&i.PreviousExpiresAt,
+		&i.PendingSecret,
+		&i.RemoteKey,
+		&i.RemoteLast4,
+		&i.PreviousRemoteKey,
+		&i.PendingKey,
+		&i.PendingKeyID,
+		&i.Features,
+		&i.Enabled,
+		&i.EventTypes,
+		&i.PeerIntegrationID,
+		&i.Handshake,
+		&i.RegisterAt,
+		&i.RegisterTries,
+		&i.RegisteredAt,
+		&i.PeerRegisteredAt,
+		&i.LastError,
+		&i.LastHealthCheck,
+		&i.Failures,
+		&i.Successes,
+		&i.UnauthorizedSince,
+		&i.NextProbeAt,
+		&i.RevokedAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.DrainingSince,
+		&i.TrialAt,
+		&i.TrialID,
+		&i.PeerAccount,
+		&i.AccountSince,
+		&i.InactiveAt,
+		&i.AbandonedAt,
+		&i.RegisteredEvents,
+		&i.ErrorAt,
+		&i.Link,
+		&i.Ordered,
+	)
+	return i, err
+}
+
 const setIntegrationProduct = `-- name: SetIntegrationProduct :execrows
 update hub.integrations i set product = $1, updated_at = now()
 where i.id = $2 and i.product = $3 and i.handshake = 0 and i.revoked_at is null and not exists (
@@ -947,7 +1013,7 @@ set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url
     failures = $28, successes = $29, unauthorized_since = $30,
     next_probe_at = $31, revoked_at = $32, updated_at = now()
 where id = $33
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered
 `
 
 type UpdateIntegrationParams struct {
@@ -1071,6 +1137,7 @@ func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationPa
 		&i.RegisteredEvents,
 		&i.ErrorAt,
 		&i.Link,
+		&i.Ordered,
 	)
 	return i, err
 }

@@ -115,32 +115,6 @@ func (q *Queries) EnqueueJob(ctx context.Context, arg EnqueueJobParams) error {
 	return err
 }
 
-const jobState = `-- name: JobState :one
-select exists (select from hub.jobs j where j.product = $1 and j.job = $2 and j.repeats)::boolean as is_planned,
-  (exists (select from hub.jobs j where j.product = $1 and j.job = $2 and j.due_at <= $3::timestamptz)
-    and not exists (select from hub.jobs o where o.product = $1 and o.job = $2 and o.leased_to > statement_timestamp()))::boolean as is_due
-`
-
-type JobStateParams struct {
-	Product string
-	Job     string
-	At      time.Time
-}
-
-type JobStateRow struct {
-	IsPlanned bool
-	IsDue     bool
-}
-
-// Whether a job that repeats is planned, and whether a run is due and none is leased. With
-// nothing to do this is all that a process asks.
-func (q *Queries) JobState(ctx context.Context, arg JobStateParams) (JobStateRow, error) {
-	row := q.db.QueryRow(ctx, jobState, arg.Product, arg.Job, arg.At)
-	var i JobStateRow
-	err := row.Scan(&i.IsPlanned, &i.IsDue)
-	return i, err
-}
-
 const renewJob = `-- name: RenewJob :execrows
 update hub.jobs set leased_to = clock_timestamp() + $1::float8 * interval '1 second'
 where id = $2 and holder = $3::text and leased_to > clock_timestamp()

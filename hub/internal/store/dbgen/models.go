@@ -119,6 +119,7 @@ type Integration struct {
 	RegisteredEvents  []string
 	ErrorAt           *time.Time
 	Link              bool
+	Ordered           bool
 }
 
 type Job struct {

@@ -1,6 +1,13 @@
 -- name: CountEndpoints :one
 select count(*) from hub.endpoints where tenant_id = $1 and deleted_at is null;
 
+-- name: CountOperationalEndpoints :one
+-- Endpoints of a tenant and environment that get operational events, but for one of them, and
+-- whether this one gets them.
+select count(*) filter (where id <> sqlc.arg(endpoint_id)) as others, coalesce(bool_or(id = sqlc.arg(endpoint_id)), false)::boolean as is_one
+from hub.endpoints where tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment) and deleted_at is null
+  and exists (select from unnest(event_types) pattern where starts_with(pattern, 'hub.'));
+
 -- name: CreateEndpoint :one
 insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, filter, secret, standard_signature, headers, client_certificate, client_key)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning *;

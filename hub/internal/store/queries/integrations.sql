@@ -32,6 +32,9 @@ update hub.integrations i set product = sqlc.arg(product), updated_at = now()
 where i.id = sqlc.arg(id) and i.product = sqlc.arg(unnamed) and i.handshake = 0 and i.revoked_at is null and not exists (
     select from hub.integrations o where o.tenant_id = i.tenant_id and o.environment = i.environment and o.product = sqlc.arg(product));
 
+-- name: SetIntegrationOrdered :one
+update hub.integrations set ordered = sqlc.arg(ordered), updated_at = now() where id = sqlc.arg(id) returning *;
+
 -- name: SetPeerAccount :exec
 -- Whose the peer's key is, unless it was replaced meanwhile.
 update hub.integrations set peer_account = sqlc.arg(account)::text where id = sqlc.arg(id) and remote_key = sqlc.arg(remote_key);

@@ -6,13 +6,6 @@ on conflict (product, job, key) where key is not null and leased_to is null do n
 insert into hub.jobs (id, product, job, repeats, due_at) values ($1, $2, $3, true, $4)
 on conflict (product, job) where repeats do nothing;
 
--- name: JobState :one
--- Whether a job that repeats is planned, and whether a run is due and none is leased. With
--- nothing to do this is all that a process asks.
-select exists (select from hub.jobs j where j.product = sqlc.arg(product) and j.job = sqlc.arg(job) and j.repeats)::boolean as is_planned,
-  (exists (select from hub.jobs j where j.product = sqlc.arg(product) and j.job = sqlc.arg(job) and j.due_at <= sqlc.arg(at)::timestamptz)
-    and not exists (select from hub.jobs o where o.product = sqlc.arg(product) and o.job = sqlc.arg(job) and o.leased_to > statement_timestamp()))::boolean as is_due;
-
 -- name: TryLockJob :one
 -- Keeps two processes from claiming two runs of one job at once.
 select pg_try_advisory_xact_lock(hashtextextended('hub.jobs/' || sqlc.arg(product)::text || '/' || sqlc.arg(job)::text, 0));

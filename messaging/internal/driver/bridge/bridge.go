@@ -56,7 +56,7 @@ func (d *Driver) Name() string { return Name }
 
 // Capabilities implements [driver.Driver].
 func (d *Driver) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Idempotent: true, Sessions: true, NumberCheck: true, QRCode: true}
+	return driver.Capabilities{Idempotent: true, Sessions: true, NumberCheck: true, LIDs: true, QRCode: true}
 }
 
 // ParseSettings returns the settings of a connection.
@@ -126,7 +126,7 @@ func (d *Driver) Stop(ctx context.Context, c driver.Connection) error {
 
 // Send implements [driver.Driver].
 func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoing) (driver.Sent, error) {
-	message := outgoing{ID: m.ID, To: m.To, Body: m.Body, QuotedID: m.QuotedRemoteID}
+	message := outgoing{ID: m.ID, To: m.To, LID: m.LID, Body: m.Body, QuotedID: m.QuotedRemoteID}
 	if m.Media != nil {
 		message.Media = &outgoingFile{m.Media.Type, m.Media.MimeType, m.Media.Name, m.Media.URL}
 	}
@@ -144,11 +144,15 @@ func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoin
 }
 
 // MarkRead implements [driver.Driver].
-func (d *Driver) MarkRead(ctx context.Context, c driver.Connection, number string, remoteIDs []string) error {
+func (d *Driver) MarkRead(ctx context.Context, c driver.Connection, contact driver.Contact, remoteIDs []string) error {
 	if len(remoteIDs) == 0 {
 		return nil
 	}
-	return d.call(ctx, c, callRead, map[string]any{"number": number, "remoteIds": remoteIDs}, nil)
+	data := map[string]any{"number": contact.Number, "remoteIds": remoteIDs}
+	if contact.Number == "" {
+		data["lid"] = contact.LID
+	}
+	return d.call(ctx, c, callRead, data, nil)
 }
 
 // Check implements [driver.Driver].

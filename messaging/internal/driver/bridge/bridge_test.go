@@ -133,6 +133,16 @@ func (n *network) ChangeSilently(_ *testing.T, status chat.ConnectionStatus) {
 	n.ChangeState(7, object{"status": status})
 }
 
+// RegisterForm implements [drivertest.FormRegistrar].
+func (n *network) RegisterForm(_ *testing.T, number string) {
+	for _, form := range chat.NumberVariants(number) {
+		n.SetRegistered(form, form == number)
+	}
+}
+
+// LID implements [drivertest.LIDNamer].
+func (n *network) LID(*testing.T) string { return "170000000000001@lid" }
+
 // AddFile implements [drivertest.Network].
 func (n *network) AddFile(_ *testing.T, content string) driver.IncomingMedia {
 	return driver.IncomingMedia{Type: chat.MediaImage, MimeType: "image/png", Name: "map.png", Reference: n.Bridge.AddFile(content)}

@@ -116,7 +116,7 @@ func (s state) toChange(connection int64) (driver.ConnectionChange, error) {
 
 func (m incoming) toIncoming(connection int64, now time.Time) (driver.Incoming, error) {
 	in := driver.Incoming{
-		ConnectionID: connection, RemoteID: m.RemoteID, From: m.From, LID: m.LID, Name: chat.Truncate(strings.TrimSpace(m.Name), maxName), Body: m.Body, Kind: m.Kind,
+		ConnectionID: connection, RemoteID: m.RemoteID, From: m.From, LID: m.LID, FromMe: m.FromMe, Name: chat.Truncate(strings.TrimSpace(m.Name), maxName), Body: m.Body, Kind: m.Kind,
 		QuotedRemoteID: m.QuotedID, At: m.At.UTC(),
 	}
 	if in.At.After(now) {

@@ -54,6 +54,7 @@ const (
 type outgoing struct {
 	ID       string        `json:"id"`
 	To       string        `json:"to"`
+	LID      string        `json:"lid,omitempty"`
 	Body     string        `json:"body"`
 	QuotedID string        `json:"quotedId,omitempty"`
 	Media    *outgoingFile `json:"media,omitempty"`
@@ -96,6 +97,7 @@ type incoming struct {
 	RemoteID string         `json:"remoteId"`
 	From     string         `json:"from"`
 	LID      string         `json:"lid"`
+	FromMe   bool           `json:"fromMe"`
 	Name     string         `json:"name"`
 	Body     string         `json:"body"`
 	Kind     chat.MediaType `json:"kind"`

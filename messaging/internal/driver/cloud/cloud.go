@@ -4,7 +4,6 @@ package cloud
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,7 +94,7 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	case errors.Is(mapError(err), driver.ErrUnreachable):
 		change.Status, change.LastError = chat.ConnectionTimeout, "The Cloud API does not answer."
 	case errors.As(err, &apiErr):
-		change.Status, change.LastError = chat.ConnectionDisconnected, cmp.Or(apiErr.Message, fmt.Sprintf("The Cloud API answered %d.", apiErr.Status))
+		change.Status, change.LastError = chat.ConnectionDisconnected, apiErr.text()
 	default:
 		return err
 	}
@@ -191,7 +190,7 @@ func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoin
 }
 
 // MarkRead implements [driver.Driver]. The API marks what came before a message as well.
-func (d *Driver) MarkRead(ctx context.Context, c driver.Connection, _ string, remoteIDs []string) error {
+func (d *Driver) MarkRead(ctx context.Context, c driver.Connection, _ driver.Contact, remoteIDs []string) error {
 	settings, err := ParseSettings(c)
 	if err != nil || len(remoteIDs) == 0 {
 		return err
@@ -228,60 +227,6 @@ func (d *Driver) OpenMedia(ctx context.Context, c driver.Connection, reference s
 	return response.Body, nil
 }
 
-// APIError is an error that the API answered with.
-type APIError struct {
-	Status  int
-	Code    int
-	Message string
-}
-
-// Error implements error.
-func (e *APIError) Error() string {
-	return fmt.Sprintf("the Cloud API answered %d with error %d: %s", e.Status, e.Code, e.Message)
-}
-
-// mapError returns the driver's error for one of the API. Any other error is temporary.
-func mapError(err error) error {
-	var apiErr *APIError
-	var lost *lostAnswerError
-	if errors.As(err, &lost) {
-		return fmt.Errorf("%w, %w: %w", driver.ErrUnclear, driver.ErrUnreachable, err)
-	}
-	if !errors.As(err, &apiErr) {
-		return err
-	}
-	switch apiErr.Status {
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
-	}
-	switch apiErr.Code {
-	case 0, 190: // the token has expired
-		if apiErr.Status == http.StatusUnauthorized {
-			return fmt.Errorf("%w: %w", driver.ErrNotConnected, err)
-		}
-	case 131026: // the recipient cannot be reached
-		return fmt.Errorf("%w: %w", driver.ErrNotRegistered, err)
-	case 4, 80007, 130429, 131048, 131056: // too many requests
-		return err
-	}
-	if code, ok := refusals[apiErr.Code]; ok {
-		return &driver.RefusedError{Code: code, Err: err}
-	}
-	if apiErr.Status >= http.StatusBadRequest && apiErr.Status < http.StatusInternalServerError && apiErr.Status != http.StatusTooManyRequests {
-		return fmt.Errorf("%w: %w", driver.ErrRefused, err)
-	}
-	return err
-}
-
-// lostAnswerError is a request that the API may have got, without its answer.
-type lostAnswerError struct{ cause error }
-
-// Error implements error.
-func (e *lostAnswerError) Error() string { return e.cause.Error() }
-
-// Unwrap returns what happened to the answer.
-func (e *lostAnswerError) Unwrap() error { return e.cause }
-
 // call makes a request to the API and decodes its answer; into may be nil. A
 // [lostAnswerError] is the only error after which the API may have done what was asked.
 func (d *Driver) call(ctx context.Context, method, path string, settings Settings, body, into any) error {
@@ -306,15 +251,15 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 	response, err := d.host.HTTP.Do(request)
 	if err != nil {
 		err = fmt.Errorf("calling the Cloud API: %w", err)
-		if isOnItsWay.Load() {
-			return &lostAnswerError{err}
+		if !isOnItsWay.Load() {
+			return unreachable(ctx, err)
 		}
-		return unreachable(ctx, err)
+		return &lostAnswerError{unreachable(ctx, err)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return &lostAnswerError{fmt.Errorf("reading the Cloud API's answer: %w", err)}
+		return &lostAnswerError{unreachable(ctx, fmt.Errorf("reading the Cloud API's answer: %w", err))}
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		var answer struct {
@@ -325,7 +270,7 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		}
 		if json.Unmarshal(raw, &answer) != nil && response.StatusCode >= http.StatusInternalServerError {
 			// It is not the API that answers, but what stands before it.
-			return &lostAnswerError{fmt.Errorf("the Cloud API answered %d without an error of its own", response.StatusCode)}
+			return &lostAnswerError{unreachable(ctx, fmt.Errorf("the Cloud API answered %d without an error of its own", response.StatusCode))}
 		}
 		// The message is shown to users and logged; the API may quote the token there.
 		return &APIError{response.StatusCode, answer.Error.Code, strings.ReplaceAll(answer.Error.Message, settings.AccessToken, "[access token]")}
@@ -334,18 +279,9 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return &lostAnswerError{fmt.Errorf("decoding the Cloud API's answer: %w", err)}
+		return &lostAnswerError{unreachable(ctx, fmt.Errorf("decoding the Cloud API's answer: %w", err))}
 	}
 	return nil
-}
-
-// unreachable returns the error of a call that the network did not answer, unless the caller
-// gave it up.
-func unreachable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return err
-	}
-	return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
 }
 
 // digits returns the digits of a number as the API shows it.

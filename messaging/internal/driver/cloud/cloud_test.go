@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -70,6 +71,11 @@ func api(t *testing.T) (d *cloud.Driver, sink *recorder, sent *[]map[string]any)
 			var body map[string]any
 			_ = json.NewDecoder(r.Body).Decode(&body)
 			*sent = append(*sent, body)
+			var code int
+			if n, _ := fmt.Sscanf(fmt.Sprint(body["to"]), "account %d", &code); n == 1 {
+				refuse(403, code, "No.")
+				return
+			}
 			switch body["to"] {
 			case "1":
 				refuse(400, 131026, "Message undeliverable")
@@ -119,7 +125,7 @@ func TestSend(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "wamid.1", got.RemoteID)
 	}
-	require.NoError(t, d.MarkRead(t.Context(), connection, "5511987654321", []string{"wamid.8", "wamid.9"}))
+	require.NoError(t, d.MarkRead(t.Context(), connection, driver.Contact{Number: "5511987654321"}, []string{"wamid.8", "wamid.9"}))
 	raw, err := json.Marshal(*sent)
 	require.NoError(t, err)
 	require.JSONEq(t, `[
@@ -128,20 +134,27 @@ func TestSend(t *testing.T) {
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"audio","audio":{"link":"https://hub/b"}},
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"document","document":{"link":"https://hub/c","filename":"a.pdf"}},
 		{"messaging_product":"whatsapp","status":"read","message_id":"wamid.9"}]`, string(raw))
-	for to, want := range map[string]error{"1": driver.ErrNotRegistered, "2": driver.ErrRefused} {
-		_, err := d.Send(t.Context(), connection, driver.Outgoing{To: to, Body: "x"})
-		require.ErrorIs(t, err, want)
+	_, err = d.Send(t.Context(), connection, driver.Outgoing{To: "1", Body: "x"})
+	require.ErrorIs(t, err, driver.ErrNotRegistered)
+	for _, code := range []string{"10", "190", "200", "299", "368", "131005", "131031", "131042", "133010"} {
+		_, err := d.Send(t.Context(), connection, driver.Outgoing{To: "account " + code, Body: "x"})
+		var account *driver.AccountError
+		require.ErrorAs(t, err, &account, code)
+		require.ErrorIs(t, err, driver.ErrNotConnected)
+		require.Equal(t, "No.", account.Reason)
 	}
 	for _, to := range []string{"3", "4"} { // these pass
 		_, err := d.Send(t.Context(), connection, driver.Outgoing{To: to, Body: "x"})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, driver.ErrRefused)
 	}
-	_, err = d.Send(t.Context(), connection, driver.Outgoing{To: "5", Template: &chat.Template{Name: "a", Language: "en"}})
-	var refusal *driver.RefusedError
-	require.ErrorAs(t, err, &refusal)
-	require.ErrorIs(t, err, driver.ErrRefused)
-	require.Equal(t, "template_paused", refusal.Code)
+	for to, code := range map[string]string{"2": "window_closed", "5": "template_paused"} {
+		_, err = d.Send(t.Context(), connection, driver.Outgoing{To: to, Template: &chat.Template{Name: "a", Language: "en"}})
+		var refusal *driver.RefusedError
+		require.ErrorAs(t, err, &refusal)
+		require.ErrorIs(t, err, driver.ErrRefused)
+		require.Equal(t, code, refusal.Code)
+	}
 	file, err := d.OpenMedia(t.Context(), connection, "media-1")
 	require.NoError(t, err)
 	content, err := io.ReadAll(file)
@@ -159,7 +172,9 @@ func TestWebhook(t *testing.T) {
 		"metadata":{"display_phone_number":"5511900000001","phone_number_id":"106540352242922"},"contacts":[{"profile":{"name":"Ana"},"wa_id":"5511987654321"}],
 		"messages":[{"from":"5511987654321","id":"wamid.2","timestamp":"1772366400","type":"text","text":{"body":"Hi"},"context":{"id":"wamid.1"}},
 			{"from":"5511987654321","id":"wamid.3","timestamp":"1772366401","type":"image","image":{"id":"media-1","mime_type":"image/jpeg","caption":"Look"}}],
-		"statuses":[{"id":"wamid.1","status":"delivered","biz_opaque_callback_data":"m1"},{"id":"wamid.4","status":"failed","errors":[{"code":131047}]},{"id":"wamid.5","status":"warning"}]}},
+		"statuses":[{"id":"wamid.1","status":"delivered","biz_opaque_callback_data":"m1"},{"id":"wamid.4","status":"failed","errors":[{"code":131047}]},{"id":"wamid.5","status":"warning"},
+			{"id":"wamid.6","status":"failed","timestamp":"1772366400","errors":[{"code":131042,"title":"Business eligibility payment issue"}]},
+			{"id":"wamid.7","status":"failed","errors":[{"code":131042}]},{"id":"wamid.8","status":"sent","timestamp":"1772366400","errors":[{"code":131042}]}]}},
 		{"value":{"metadata":{"phone_number_id":"another"},"messages":[{"from":"5511987654321","id":"wamid.6","type":"text"}]}}]}]}`
 	require.NoError(t, d.Receive(t.Context(), connection, []byte(body)))
 	require.Equal(t, []driver.Incoming{
@@ -168,8 +183,11 @@ func TestWebhook(t *testing.T) {
 			Media: &driver.IncomingMedia{Type: chat.MediaImage, MimeType: "image/jpeg", Reference: "media-1"}},
 	}, sink.messages)
 	require.Equal(t, []driver.Receipt{
-		{ConnectionID: 7, RemoteIDs: []string{"wamid.1"}, MessageID: "m1", Ack: chat.AckDevice}, {ConnectionID: 7, RemoteIDs: []string{"wamid.4"}, Ack: chat.AckFailed, ErrorCode: "131047"},
+		{ConnectionID: 7, RemoteIDs: []string{"wamid.1"}, MessageID: "m1", Ack: chat.AckDevice}, {ConnectionID: 7, RemoteIDs: []string{"wamid.4"}, Ack: chat.AckFailed, ErrorCode: "window_closed"},
+		{ConnectionID: 7, RemoteIDs: []string{"wamid.6"}, Ack: chat.AckFailed, ErrorCode: "131042"}, {ConnectionID: 7, RemoteIDs: []string{"wamid.7"}, Ack: chat.AckFailed, ErrorCode: "131042"},
+		{ConnectionID: 7, RemoteIDs: []string{"wamid.8"}, Ack: chat.AckServer},
 	}, sink.receipts)
+	require.Equal(t, []driver.ConnectionChange{{ConnectionID: 7, Status: chat.ConnectionDisconnected, LastError: "Business eligibility payment issue", At: time.Unix(1772366400, 0)}}, sink.changes, "of a failure whose time is known")
 	for _, bad := range []string{"", "[]", `{"entry":5}`, "{"} {
 		require.ErrorIs(t, d.Receive(t.Context(), connection, []byte(bad)), hub.ErrMalformed, bad)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
@@ -27,26 +26,6 @@ type templateLanguage struct {
 
 func toTemplate(t chat.Template) *template {
 	return &template{t.Name, templateLanguage{t.Language}, t.Components}
-}
-
-// refusals are the codes of messages by the API's errors of templates.
-var refusals = map[int]string{
-	132000: "template_parameter_count",
-	132001: "template_not_found",
-	132005: "template_too_long",
-	132007: "template_policy",
-	132012: "template_parameter_format",
-	132015: "template_paused",
-	132016: "template_disabled",
-	132018: "template_parameter_format",
-}
-
-// codeOf returns the code of a message that failed with an error of the API.
-func codeOf(apiError int) string {
-	if code, ok := refusals[apiError]; ok {
-		return code
-	}
-	return strconv.Itoa(apiError)
 }
 
 var _ driver.TemplateLister = (*Driver)(nil)

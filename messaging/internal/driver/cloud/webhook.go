@@ -1,11 +1,15 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
 
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
@@ -44,14 +48,20 @@ type change struct {
 		} `json:"profile"`
 	} `json:"contacts"`
 	Messages []incoming `json:"messages"`
-	Statuses []struct {
-		ID           string `json:"id"`
-		Status       string `json:"status"`
-		CallbackData string `json:"biz_opaque_callback_data"` // our id of the message
-		Errors       []struct {
-			Code int `json:"code"`
-		} `json:"errors"`
-	} `json:"statuses"`
+	Statuses []status   `json:"statuses"`
+}
+
+// status is how far a sent message has come.
+type status struct {
+	ID           string `json:"id"`
+	Status       string `json:"status"`
+	Timestamp    string `json:"timestamp"`                // Unix, in seconds
+	CallbackData string `json:"biz_opaque_callback_data"` // our id of the message
+	Errors       []struct {
+		Code    int    `json:"code"`
+		Title   string `json:"title"`
+		Message string `json:"message"`
+	} `json:"errors"`
 }
 
 // maxRemoteID is the length of the API's ids, in bytes; they have 128 at most today.
@@ -105,17 +115,32 @@ func (d *Driver) receiveChange(ctx context.Context, c driver.Connection, value c
 		}
 	}
 	for _, status := range value.Statuses {
-		ack, isKnown := acks[status.Status]
-		if !isKnown || status.ID == "" || len(status.ID) > maxRemoteID {
-			continue
-		}
-		receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, MessageID: status.CallbackData, Ack: ack}
-		if ack == chat.AckFailed && len(status.Errors) > 0 {
-			receipt.ErrorCode = codeOf(status.Errors[0].Code)
-		}
-		if err := d.sink.ReceiveReceipt(ctx, receipt); err != nil {
+		if err := d.receiveStatus(ctx, c, status); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// receiveStatus passes a state of a sent message to the sink, and the connection's where the
+// message failed for the account. States that are not known are left out.
+func (d *Driver) receiveStatus(ctx context.Context, c driver.Connection, s status) error {
+	ack, isKnown := acks[s.Status]
+	if !isKnown || s.ID == "" || len(s.ID) > maxRemoteID {
+		return nil
+	}
+	receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{s.ID}, MessageID: s.CallbackData, Ack: ack}
+	hasFailed := ack == chat.AckFailed && len(s.Errors) > 0
+	if hasFailed {
+		receipt.ErrorCode = codeOf(s.Errors[0].Code)
+	}
+	if err := d.sink.ReceiveReceipt(ctx, receipt); err != nil || !hasFailed || !isAccountError(s.Errors[0].Code) {
+		return err
+	}
+	seconds, err := strconv.ParseInt(s.Timestamp, 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // an old one would stop a connection that works again
+	}
+	reason := cmp.Or(s.Errors[0].Message, s.Errors[0].Title, fmt.Sprintf("The Cloud API reports error %d.", s.Errors[0].Code))
+	return d.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: c.ID, Status: chat.ConnectionDisconnected, LastError: reason, At: time.Unix(seconds, 0)})
 }

@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -38,6 +39,7 @@ type Bridge struct {
 	accepted []Accepted
 	remote   map[string]string // the network's ids of messages
 	files    map[string]string
+	unknown  map[string]bool // numbers that are not registered
 	hooks    Hooks
 	sequence int64
 	names    []string // of the calls
@@ -52,7 +54,7 @@ type bridgeSession struct {
 
 // NewBridge starts a bridge.
 func NewBridge(t testing.TB) *Bridge {
-	b := &Bridge{sessions: make(map[string]*bridgeSession), calls: make(map[string]bool), remote: make(map[string]string), files: make(map[string]string)}
+	b := &Bridge{sessions: make(map[string]*bridgeSession), calls: make(map[string]bool), remote: make(map[string]string), files: make(map[string]string), unknown: map[string]bool{UnregisteredNumber: true, otherUnregisteredForm: true}}
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
 	b.URL = server.URL + "/hub"
@@ -71,9 +73,9 @@ type bridgeCall struct {
 	ID, Call, Connection, WebhookURL string
 	Timestamp                        time.Time
 	Data                             struct {
-		ID, To, Body, QuotedID, Number, Reference string
-		RemoteIDs                                 []string
-		Media                                     *struct{ Type, MimeType, Name, URL string }
+		ID, To, LID, Body, QuotedID, Number, Reference string
+		RemoteIDs                                      []string
+		Media                                          *struct{ Type, MimeType, Name, URL string }
 	}
 }
 
@@ -104,7 +106,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "send":
 		b.send(w, session, call)
 	case "check":
-		answer(w, Object{"registered": call.Data.Number != UnregisteredNumber})
+		answer(w, Object{"registered": b.isRegistered(call.Data.Number)})
 	case "media":
 		b.mu.Lock()
 		content, isThere := b.files[call.Data.Reference]
@@ -117,6 +119,19 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer(w, Object{})
 	}
+}
+
+func (b *Bridge) isRegistered(number string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.unknown[number]
+}
+
+// SetRegistered has a number registered at the network, or not.
+func (b *Bridge) SetRegistered(number string, isRegistered bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unknown[number] = !isRegistered
 }
 
 // isNew reports whether a call is of now and has not been here before.
@@ -159,7 +174,7 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 		b.mu.Unlock()
 		answerError(w, http.StatusConflict, "not_connected")
 		return
-	case m.To == UnregisteredNumber:
+	case b.unknown[m.To]:
 		b.mu.Unlock()
 		answerError(w, http.StatusNotFound, "not_registered")
 		return
@@ -170,7 +185,7 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 	case !isKnown:
 		remote = "3EB0" + rand.Text()
 		b.remote[m.ID] = remote
-		accepted := Accepted{RemoteID: remote, To: m.To, Body: m.Body, QuotedRemoteID: m.QuotedID}
+		accepted := Accepted{RemoteID: remote, To: cmp.Or(m.To, m.LID), Body: m.Body, QuotedRemoteID: m.QuotedID}
 		if m.Media != nil {
 			accepted.MediaURL = m.Media.URL
 		}

@@ -17,8 +17,12 @@ import (
 	"integrationhub/messaging/internal/driver"
 )
 
-// UnregisteredNumber is a number that no network of a test knows.
-const UnregisteredNumber = "5511900000000"
+// UnregisteredNumber is a number that no network of a test knows, in none of its forms.
+const (
+	UnregisteredNumber = "5511900000000"
+
+	otherUnregisteredForm = "551100000000"
+)
 
 // RefusedBody is a text that no network accepts: it is too long.
 var RefusedBody = strings.Repeat("x", 5000)
@@ -60,9 +64,21 @@ type AnswerLoser interface {
 	LoseNextAnswer()
 }
 
+// FormRegistrar is a network that registers a number in one of its forms only.
+type FormRegistrar interface {
+	// RegisterForm registers a number as it is written, and no other one of the same phone.
+	RegisterForm(t *testing.T, number string)
+}
+
+// LIDNamer is a network that has names of its own for contacts.
+type LIDNamer interface {
+	// LID returns that of the contact that messages come from.
+	LID(t *testing.T) string
+}
+
 // SilentChanger is a network that may change the state of a session without reporting it.
 type SilentChanger interface {
-	// ChangeSilently gives the session a state.
+	// ChangeSilently puts the session in a state, without an event.
 	ChangeSilently(t *testing.T, status chat.ConnectionStatus)
 }
 
@@ -106,6 +122,8 @@ func Run(t *testing.T, newNetwork func(t *testing.T, sink driver.Sink) Network) 
 		{"send again", checkSendAgain},
 		{"files and quotes", checkFiles},
 		{"errors", checkErrors},
+		{"forms of a number", checkForms},
+		{"contacts without a number", checkLIDs},
 		{"received messages", checkReceived},
 		{"receipts", checkReceipts},
 		{"early receipt", checkEarlyReceipt},
@@ -195,8 +213,8 @@ func checkSend(t *testing.T, b *fixture) {
 		accepted := b.Accepted(t)
 		require.Equal(t, Accepted{RemoteID: sent.RemoteID, To: b.Contact(), Body: body}, accepted[len(accepted)-1])
 	}
-	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, b.Contact(), []string{"a", "b"}))
-	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, b.Contact(), nil))
+	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, driver.Contact{Number: b.Contact()}, []string{"a", "b"}))
+	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, driver.Contact{Number: b.Contact()}, nil))
 	require.Len(t, b.Accepted(t), 3, "read receipts are no messages")
 }
 
@@ -241,6 +259,47 @@ func checkErrors(t *testing.T, b *fixture) {
 	if b.capabilities.Sessions {
 		require.NotEqual(t, chat.ConnectionConnected, b.sink.State().Status, "the product knows")
 	}
+}
+
+// A Brazilian mobile number is registered with its ninth digit or without: the network is asked for
+// the form, and takes messages to no other one.
+func checkForms(t *testing.T, b *fixture) {
+	registrar, hasForms := b.Network.(FormRegistrar)
+	require.Equal(t, b.capabilities.NumberCheck, hasForms)
+	if !hasForms {
+		return
+	}
+	b.connect(t)
+	with := fmt.Sprintf("55119%08d", 76_000_000+b.connection.ID)
+	without := with[:4] + with[5:]
+	for i, forms := range [][2]string{{without, with}, {"552" + without[3:], "552" + with[3:]}} {
+		if i == 1 { // the other way round
+			forms[0], forms[1] = forms[1], forms[0]
+		}
+		registrar.RegisterForm(t, forms[0])
+		for j, form := range forms {
+			isRegistered, err := b.driver.Check(t.Context(), b.connection, form)
+			require.NoError(t, err)
+			require.Equal(t, j == 0, isRegistered, form)
+		}
+		b.requireNotSent(t, driver.Outgoing{ID: fmt.Sprintf("%d-other-%d", b.connection.ID, i), To: forms[1], Body: "Hello"}, driver.ErrNotRegistered)
+		b.send(t, driver.Outgoing{ID: fmt.Sprintf("%d-form-%d", b.connection.ID, i), To: forms[0], Body: "Hello"})
+		require.Equal(t, forms[0], b.Accepted(t)[i].To)
+	}
+}
+
+// A contact whose number the network does not tell is reached by the network's name of it.
+func checkLIDs(t *testing.T, b *fixture) {
+	namer, hasLIDs := b.Network.(LIDNamer)
+	require.Equal(t, b.capabilities.LIDs, hasLIDs)
+	if !hasLIDs {
+		return
+	}
+	b.connect(t)
+	lid := namer.LID(t)
+	b.send(t, driver.Outgoing{ID: fmt.Sprintf("%d-m1", b.connection.ID), LID: lid, Body: "Hello"})
+	require.Contains(t, []string{lid, b.Contact()}, b.Accepted(t)[0].To)
+	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, driver.Contact{LID: lid}, []string{"a"}))
 }
 
 func checkReceived(t *testing.T, b *fixture) {

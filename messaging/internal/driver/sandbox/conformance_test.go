@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
@@ -28,6 +29,7 @@ type network struct {
 	connection driver.Connection
 	number     string // the connection's
 	sink       *drivertest.Recorder
+	pool       *pgxpool.Pool
 }
 
 func TestConformance(t *testing.T) {
@@ -36,7 +38,7 @@ func TestConformance(t *testing.T) {
 	drivertest.Run(t, func(t *testing.T, sink driver.Sink) drivertest.Network {
 		id := connections.Add(1)
 		recorder := sink.(*drivertest.Recorder)
-		n := &network{Network: sandbox.New(hub.Host, sink), connection: driver.Connection{ID: id}, number: fmt.Sprintf("55119100%05d", id), sink: recorder}
+		n := &network{Network: sandbox.New(hub.Host, sink), connection: driver.Connection{ID: id}, number: fmt.Sprintf("55119100%05d", id), sink: recorder, pool: hub.Host.Pool}
 		_, err := n.AddPhone(t.Context(), n.number, "Company phone")
 		require.NoError(t, err)
 		return n
@@ -121,6 +123,22 @@ func (n *network) Acknowledge(t *testing.T, remoteID string, ack chat.Ack) error
 func (n *network) AcknowledgeEarly(t *testing.T) {
 	_, err := n.AddPhone(t.Context(), n.Contact(), "Ana")
 	require.NoError(t, err)
+}
+
+// RegisterForm implements [drivertest.FormRegistrar]. The other cases' numbers have one form. Setting
+// faults by the network would deliver the other cases' messages to this one's sink.
+func (n *network) RegisterForm(t *testing.T, number string) {
+	_, err := n.pool.Exec(t.Context(), `insert into sandbox_faults (exact_numbers) values (true) on conflict (id) do update set exact_numbers = true`)
+	require.NoError(t, err)
+	_, err = n.AddPhone(t.Context(), number, "Bruno")
+	require.NoError(t, err)
+}
+
+// LID implements [drivertest.LIDNamer].
+func (n *network) LID(t *testing.T) string {
+	_, err := n.AddPhone(t.Context(), n.Contact(), "Ana")
+	require.NoError(t, err)
+	return sandbox.LIDOf(n.Contact())
 }
 
 // AddFile implements [drivertest.Network].

@@ -22,25 +22,29 @@ type Faults struct {
 	DuplicatePercent int  // of received messages and receipts that come twice
 	Reorder          bool // two received messages come in the wrong order
 	LID              bool // after its first message a sender is named by its LID, not by its number
+	ExactNumbers     bool // a Brazilian mobile number is registered as its phone has it, with the ninth digit or without
 }
 
 // Faults returns what is set.
 func (n *Network) Faults(ctx context.Context) (f Faults, err error) {
-	err = n.host.Pool.QueryRow(ctx, `select latency_ms, drop_percent, duplicate_percent, reorder, lid from sandbox_faults`).
-		Scan(&f.LatencyMS, &f.DropPercent, &f.DuplicatePercent, &f.Reorder, &f.LID)
+	err = n.host.Pool.QueryRow(ctx, `select latency_ms, drop_percent, duplicate_percent, reorder, lid, exact_numbers from sandbox_faults`).Scan(f.columns()...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Faults{}, nil
 	}
 	return f, err
 }
 
+// columns returns where [faultColumns] go.
+func (f *Faults) columns() []any {
+	return []any{&f.LatencyMS, &f.DropPercent, &f.DuplicatePercent, &f.Reorder, &f.LID, &f.ExactNumbers}
+}
+
 // faultColumns are the columns of [Faults] where there may be no row of faults.
-const faultColumns = `coalesce(latency_ms, 0), coalesce(drop_percent, 0), coalesce(duplicate_percent, 0), coalesce(reorder, false), coalesce(lid, false)`
+const faultColumns = `coalesce(latency_ms, 0), coalesce(drop_percent, 0), coalesce(duplicate_percent, 0), coalesce(reorder, false), coalesce(lid, false), coalesce(exact_numbers, false)`
 
 // phoneFaults is [Network.Faults] for a phone, or an error for callers if there is none.
 func (n *Network) phoneFaults(ctx context.Context, number string) (f Faults, err error) {
-	err = n.host.Pool.QueryRow(ctx, `select `+faultColumns+` from sandbox_phones left join sandbox_faults on true where number = $1`, number).
-		Scan(&f.LatencyMS, &f.DropPercent, &f.DuplicatePercent, &f.Reorder, &f.LID)
+	err = n.host.Pool.QueryRow(ctx, `select `+faultColumns+` from sandbox_phones left join sandbox_faults on true where number = $1`, number).Scan(f.columns()...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return f, hub.NotFound("Phone")
 	}
@@ -51,7 +55,7 @@ func (n *Network) phoneFaults(ctx context.Context, number string) (f Faults, err
 // session it returns [driver.ErrNotConnected].
 func (n *Network) senderFaults(ctx context.Context, connectionID int64) (number string, f Faults, err error) {
 	err = n.host.Pool.QueryRow(ctx, `select number, `+faultColumns+` from sandbox_sessions left join sandbox_faults on true where connection_id = $1 and state = $2`, connectionID, stateOnline).
-		Scan(&number, &f.LatencyMS, &f.DropPercent, &f.DuplicatePercent, &f.Reorder, &f.LID)
+		Scan(append([]any{&number}, f.columns()...)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = driver.ErrNotConnected
 	}
@@ -61,9 +65,9 @@ func (n *Network) senderFaults(ctx context.Context, connectionID int64) (number 
 // SetFaults sets the faults. Messages that wait for another one to overtake them are
 // delivered when reordering ends.
 func (n *Network) SetFaults(ctx context.Context, f Faults) error {
-	_, err := n.host.Pool.Exec(ctx, `insert into sandbox_faults (latency_ms, drop_percent, duplicate_percent, reorder, lid) values ($1, $2, $3, $4, $5)
-		on conflict (id) do update set latency_ms = $1, drop_percent = $2, duplicate_percent = $3, reorder = $4, lid = $5`,
-		f.LatencyMS, f.DropPercent, f.DuplicatePercent, f.Reorder, f.LID)
+	_, err := n.host.Pool.Exec(ctx, `insert into sandbox_faults (latency_ms, drop_percent, duplicate_percent, reorder, lid, exact_numbers) values ($1, $2, $3, $4, $5, $6)
+		on conflict (id) do update set latency_ms = $1, drop_percent = $2, duplicate_percent = $3, reorder = $4, lid = $5, exact_numbers = $6`,
+		f.LatencyMS, f.DropPercent, f.DuplicatePercent, f.Reorder, f.LID, f.ExactNumbers)
 	if err != nil || f.Reorder {
 		return err
 	}

@@ -5,6 +5,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -51,7 +52,7 @@ func (n *Network) Name() string { return Name }
 // Capabilities implements [driver.Driver]. Every template is accepted: the phone shows its text
 // for people.
 func (n *Network) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Idempotent: true, Sessions: true, NumberCheck: true, QRCode: true, Templates: true}
+	return driver.Capabilities{Idempotent: true, Sessions: true, NumberCheck: true, QRCode: true, Templates: true, LIDs: true}
 }
 
 // Templates implements [driver.TemplateLister]. The network has none: it takes any.
@@ -109,8 +110,13 @@ func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoi
 	if err != nil {
 		return driver.Sent{}, err
 	}
-	if !isRegistered(m.To) {
-		return driver.Sent{}, driver.ErrNotRegistered
+	if m.To == "" {
+		if m.To, err = n.numberOfLID(ctx, m.LID); err != nil {
+			return driver.Sent{}, err
+		}
+	}
+	if isRegistered, err := n.isRegistered(ctx, faults, m.To); err != nil || !isRegistered {
+		return driver.Sent{}, cmp.Or(err, driver.ErrNotRegistered)
 	}
 	if len([]rune(m.Body)) > maxBody {
 		return driver.Sent{}, fmt.Errorf("%w: the text is too long", driver.ErrRefused)
@@ -146,13 +152,37 @@ func (n *Network) arrive(ctx context.Context, m Message) error {
 }
 
 // MarkRead implements [driver.Driver].
-func (n *Network) MarkRead(ctx context.Context, _ driver.Connection, _ string, remoteIDs []string) error {
+func (n *Network) MarkRead(ctx context.Context, _ driver.Connection, _ driver.Contact, remoteIDs []string) error {
 	return n.setAck(ctx, remoteIDs, chat.AckRead)
 }
 
-// Check implements [driver.Driver]: every number is registered that does not end in 0000.
-func (n *Network) Check(_ context.Context, _ driver.Connection, number string) (registered bool, err error) {
-	return isRegistered(number), nil
+// Check implements [driver.Driver]: every number is registered that does not end in 0000, or has
+// another form than its phone's with [Faults].ExactNumbers.
+func (n *Network) Check(ctx context.Context, _ driver.Connection, number string) (registered bool, err error) {
+	faults, err := n.Faults(ctx)
+	if err != nil {
+		return false, err
+	}
+	return n.isRegistered(ctx, faults, number)
 }
 
-func isRegistered(number string) bool { return !strings.HasSuffix(number, refusedEnding) }
+func (n *Network) isRegistered(ctx context.Context, faults Faults, number string) (bool, error) {
+	if strings.HasSuffix(number, refusedEnding) {
+		return false, nil
+	}
+	if !faults.ExactNumbers {
+		return true, nil
+	}
+	var isExact, isAnother bool
+	err := n.host.Pool.QueryRow(ctx, `select exists (select from sandbox_phones where number = $1), exists (select from sandbox_phones where number = any($2))`, number, chat.NumberVariants(number)).Scan(&isExact, &isAnother)
+	return isExact || !isAnother, err
+}
+
+// numberOfLID returns the number of a phone by its LID, or [driver.ErrNotRegistered].
+func (n *Network) numberOfLID(ctx context.Context, lid string) (number string, err error) {
+	err = n.host.Pool.QueryRow(ctx, `select number from sandbox_phones where encode(substr(sha256(convert_to(number, 'UTF8')), 1, 8), 'hex') || '@lid' = $1`, lid).Scan(&number)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = driver.ErrNotRegistered
+	}
+	return number, err
+}

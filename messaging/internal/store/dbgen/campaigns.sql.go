@@ -349,33 +349,6 @@ func (q *Queries) CampaignsPage(ctx context.Context, arg CampaignsPageParams) ([
 	return items, nil
 }
 
-const claimDueCampaign = `-- name: ClaimDueCampaign :one
-select p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaign_progress p join messaging.campaigns c on c.company_id = p.company_id and c.id = p.campaign_id
-where p.next_send_at <= $1::timestamptz and c.status = 'running'
-order by p.next_send_at limit 1 for no key update of p, c skip locked
-`
-
-// The running campaign whose next message has been due for the longest time, unless another
-// process sends it.
-func (q *Queries) ClaimDueCampaign(ctx context.Context, at time.Time) (CampaignProgress, error) {
-	row := q.db.QueryRow(ctx, claimDueCampaign, at)
-	var i CampaignProgress
-	err := row.Scan(
-		&i.CompanyID,
-		&i.CampaignID,
-		&i.Dispatched,
-		&i.NextSendAt,
-		&i.Total,
-		&i.Pending,
-		&i.Sent,
-		&i.Delivered,
-		&i.Read,
-		&i.Failed,
-		&i.Skipped,
-	)
-	return i, err
-}
-
 const contactIDsOfCampaign = `-- name: ContactIDsOfCampaign :many
 select contact_id from messaging.campaign_shipments where company_id = $1 and campaign_id = $2 order by seq limit $3::int
 `
@@ -431,29 +404,85 @@ func (q *Queries) DeleteShipments(ctx context.Context, companyID int64, campaign
 }
 
 const dequeueShipments = `-- name: DequeueShipments :exec
-with taken as (
+with removed as (
   delete from messaging.outbox o using messaging.campaign_shipments s
-  where s.company_id = $2 and s.campaign_id = $3 and s.status = 'queued'
-    and o.company_id = s.company_id and o.message_id = s.message_id and o.handed_at is null and (o.leased_until is null or o.leased_until < $1::timestamptz)
+  where s.company_id = $1::bigint and s.campaign_id = $4::bigint and s.status in ('queued', 'confirming')
+    and o.company_id = s.company_id and o.message_id = any(array[s.message_id, s.confirmation_id]) and o.handed_at is null and (o.leased_until is null or o.leased_until < $3::timestamptz)
   returning o.message_id)
-update messaging.campaign_shipments s set status = case when s.confirmation_id is null then 'pending' else 'confirmed' end, updated_at = $1::timestamptz
-from taken where s.company_id = $2 and s.message_id = taken.message_id
+select messaging.settle_unsent($1::bigint, array_agg(r.message_id), array_agg(r.message_id), $2::text, $3::timestamptz) from removed r having count(*) > 0
 `
 
-// What waits in the outbox and nobody is sending goes back to the campaign. A message keeps
-// its id, so that the network accepts it once.
-func (q *Queries) DequeueShipments(ctx context.Context, at time.Time, companyID int64, campaignID int64) error {
-	_, err := q.db.Exec(ctx, dequeueShipments, at, companyID, campaignID)
+type DequeueShipmentsParams struct {
+	CompanyID  int64
+	Code       string
+	At         time.Time
+	CampaignID int64
+}
+
+// What waits in the outbox and nobody is sending goes back to the campaign.
+func (q *Queries) DequeueShipments(ctx context.Context, arg DequeueShipmentsParams) error {
+	_, err := q.db.Exec(ctx, dequeueShipments,
+		arg.CompanyID,
+		arg.Code,
+		arg.At,
+		arg.CampaignID,
+	)
 	return err
 }
 
+const dueCampaigns = `-- name: DueCampaigns :many
+select d.company_id, d.campaign_id from (
+  select distinct on (p.company_id) p.company_id, p.campaign_id, p.next_send_at from messaging.campaign_progress p join messaging.campaigns c on c.company_id = p.company_id and c.id = p.campaign_id
+  where p.next_send_at <= $1::timestamptz and c.status = 'running' and not p.company_id = any($2::bigint[]) and not p.campaign_id = any($3::bigint[])
+  order by p.company_id, p.next_send_at) d
+order by d.next_send_at limit $4::int
+`
+
+type DueCampaignsParams struct {
+	At               time.Time
+	WithoutCompanies []int64
+	Without          []int64
+	MaxRows          int
+}
+
+type DueCampaignsRow struct {
+	CompanyID  int64
+	CampaignID int64
+}
+
+// Of each company the running campaign whose next message has been due for the longest time.
+func (q *Queries) DueCampaigns(ctx context.Context, arg DueCampaignsParams) ([]DueCampaignsRow, error) {
+	rows, err := q.db.Query(ctx, dueCampaigns,
+		arg.At,
+		arg.WithoutCompanies,
+		arg.Without,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DueCampaignsRow{}
+	for rows.Next() {
+		var i DueCampaignsRow
+		if err := rows.Scan(&i.CompanyID, &i.CampaignID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const dueScheduledCampaign = `-- name: DueScheduledCampaign :one
-select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at, template from messaging.campaigns where status = 'scheduled' and scheduled_at <= $1::timestamptz
+select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at, template from messaging.campaigns where status = 'scheduled' and scheduled_at <= $1::timestamptz and not id = any($2::bigint[])
 order by scheduled_at limit 1 for no key update skip locked
 `
 
-func (q *Queries) DueScheduledCampaign(ctx context.Context, at time.Time) (Campaign, error) {
-	row := q.db.QueryRow(ctx, dueScheduledCampaign, at)
+func (q *Queries) DueScheduledCampaign(ctx context.Context, at time.Time, without []int64) (Campaign, error) {
+	row := q.db.QueryRow(ctx, dueScheduledCampaign, at, without)
 	var i Campaign
 	err := row.Scan(
 		&i.CompanyID,
@@ -481,12 +510,77 @@ func (q *Queries) DueScheduledCampaign(ctx context.Context, at time.Time) (Campa
 	return i, err
 }
 
-const eraseShipmentsOfContact = `-- name: EraseShipmentsOfContact :exec
-update messaging.campaign_shipments set number = '', message = '', updated_at = $3 where company_id = $1 and contact_id = $2
+const eraseOldShipments = `-- name: EraseOldShipments :many
+update messaging.campaign_shipments set number = '', message = '' where (company_id, campaign_id, contact_id) in (
+  select s.company_id, s.campaign_id, s.contact_id from messaging.campaign_shipments s
+  where s.company_id = $1 and (s.campaign_id, s.contact_id) > ($2::bigint, $3::bigint)
+    and s.status in ('sent', 'delivered', 'read', 'failed', 'skipped') and s.updated_at < $4::timestamptz and (s.number <> '' or s.message <> '')
+  order by s.campaign_id, s.contact_id limit $5::int)
+returning campaign_id, contact_id
 `
 
-func (q *Queries) EraseShipmentsOfContact(ctx context.Context, companyID int64, contactID int64, updatedAt time.Time) error {
-	_, err := q.db.Exec(ctx, eraseShipmentsOfContact, companyID, contactID, updatedAt)
+type EraseOldShipmentsParams struct {
+	CompanyID     int64
+	AfterCampaign int64
+	AfterContact  int64
+	Before        time.Time
+	MaxRows       int
+}
+
+type EraseOldShipmentsRow struct {
+	CampaignID int64
+	ContactID  int64
+}
+
+// Of shipments with a result from before a time, after a place in the order of their keys.
+func (q *Queries) EraseOldShipments(ctx context.Context, arg EraseOldShipmentsParams) ([]EraseOldShipmentsRow, error) {
+	rows, err := q.db.Query(ctx, eraseOldShipments,
+		arg.CompanyID,
+		arg.AfterCampaign,
+		arg.AfterContact,
+		arg.Before,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EraseOldShipmentsRow{}
+	for rows.Next() {
+		var i EraseOldShipmentsRow
+		if err := rows.Scan(&i.CampaignID, &i.ContactID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eraseShipmentsOfContact = `-- name: EraseShipmentsOfContact :exec
+update messaging.campaign_shipments set number = '', message = '', updated_at = $1::timestamptz,
+  status = case when status in ('pending', 'confirming', 'confirmed') then 'skipped' else status end,
+  error = case when status in ('pending', 'confirming', 'confirmed') then $2::text else error end
+where company_id = $3 and contact_id = $4
+`
+
+type EraseShipmentsOfContactParams struct {
+	At        time.Time
+	Code      string
+	CompanyID int64
+	ContactID int64
+}
+
+// Who has not got the message yet does not get it.
+func (q *Queries) EraseShipmentsOfContact(ctx context.Context, arg EraseShipmentsOfContactParams) error {
+	_, err := q.db.Exec(ctx, eraseShipmentsOfContact,
+		arg.At,
+		arg.Code,
+		arg.CompanyID,
+		arg.ContactID,
+	)
 	return err
 }
 
@@ -760,6 +854,78 @@ func (q *Queries) LockCampaignUsage(ctx context.Context, companyID int64, connec
 	return sent, err
 }
 
+const lockDueCampaign = `-- name: LockDueCampaign :one
+select p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaign_progress p join messaging.campaigns c on c.company_id = p.company_id and c.id = p.campaign_id
+where p.company_id = $1 and p.campaign_id = $2 and p.next_send_at <= $3::timestamptz and c.status = 'running'
+for no key update of p, c skip locked
+`
+
+// No row if another process has locked it, or it is not due any more.
+func (q *Queries) LockDueCampaign(ctx context.Context, companyID int64, campaignID int64, at time.Time) (CampaignProgress, error) {
+	row := q.db.QueryRow(ctx, lockDueCampaign, companyID, campaignID, at)
+	var i CampaignProgress
+	err := row.Scan(
+		&i.CompanyID,
+		&i.CampaignID,
+		&i.Dispatched,
+		&i.NextSendAt,
+		&i.Total,
+		&i.Pending,
+		&i.Sent,
+		&i.Delivered,
+		&i.Read,
+		&i.Failed,
+		&i.Skipped,
+	)
+	return i, err
+}
+
+const lockRunningCampaignsOfConnection = `-- name: LockRunningCampaignsOfConnection :many
+select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at, template from messaging.campaigns where company_id = $1 and connection_id = $2::bigint and status = 'running' order by id for no key update
+`
+
+func (q *Queries) LockRunningCampaignsOfConnection(ctx context.Context, companyID int64, connectionID int64) ([]Campaign, error) {
+	rows, err := q.db.Query(ctx, lockRunningCampaignsOfConnection, companyID, connectionID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Campaign{}
+	for rows.Next() {
+		var i Campaign
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Status,
+			&i.Messages,
+			&i.Confirmation,
+			&i.ConfirmationMessages,
+			&i.MediaID,
+			&i.ScheduledAt,
+			&i.StartedAt,
+			&i.CompletedAt,
+			&i.ConnectionID,
+			&i.ContactListID,
+			&i.TagIDs,
+			&i.MessageInterval,
+			&i.LongerIntervalAfter,
+			&i.GreaterInterval,
+			&i.SendWindow,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.Template,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const makeCampaignDue = `-- name: MakeCampaignDue :exec
 update messaging.campaign_progress p set next_send_at = least(p.next_send_at, $1::timestamptz) where p.company_id = $2 and p.campaign_id = $3 and p.next_send_at is not null
 `
@@ -807,6 +973,62 @@ func (q *Queries) NextShipments(ctx context.Context, companyID int64, campaignID
 		return nil, err
 	}
 	return items, nil
+}
+
+const requeueMessage = `-- name: RequeueMessage :one
+update messaging.messages set connection_id = $1::bigint, ack = 0, error_code = null, updated_at = $2::timestamptz
+where company_id = $3 and id = $4 and ack < 1 returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template
+`
+
+type RequeueMessageParams struct {
+	ConnectionID int64
+	At           time.Time
+	CompanyID    int64
+	ID           string
+}
+
+// The message of a shipment that goes on: it keeps its id, so that the network accepts it once.
+// No row: it was deleted.
+func (q *Queries) RequeueMessage(ctx context.Context, arg RequeueMessageParams) (Message, error) {
+	row := q.db.QueryRow(ctx, requeueMessage,
+		arg.ConnectionID,
+		arg.At,
+		arg.CompanyID,
+		arg.ID,
+	)
+	var i Message
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Seq,
+		&i.TicketID,
+		&i.ContactID,
+		&i.ConnectionID,
+		&i.RemoteID,
+		&i.UserID,
+		&i.Body,
+		&i.FromMe,
+		&i.IsRead,
+		&i.Ack,
+		&i.MediaType,
+		&i.MediaName,
+		&i.MimeType,
+		&i.Size,
+		&i.QuotedID,
+		&i.IsPrivate,
+		&i.IsDeleted,
+		&i.IsEdited,
+		&i.Origin,
+		&i.ErrorCode,
+		&i.ExternalKey,
+		&i.SentAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
+		&i.Template,
+	)
+	return i, err
 }
 
 const setCampaignPace = `-- name: SetCampaignPace :exec

@@ -12,16 +12,52 @@ import (
 	"github.com/google/uuid"
 )
 
+const changeStates = `-- name: ChangeStates :many
+select k.id::bigint as company_id, coalesce(c.seq, 0)::bigint as newest, exists (select from messaging.changes n where n.company_id = k.id and n.seq is null) as has_new
+from unnest($1::bigint[]) k(id) left join messaging.change_cursors c on c.company_id = k.id
+`
+
+type ChangeStatesRow struct {
+	CompanyID int64
+	Newest    int64
+	HasNew    bool
+}
+
+// The number of the newest change of each company, 0 where there is none, and whether there are
+// changes without a number.
+func (q *Queries) ChangeStates(ctx context.Context, companies []int64) ([]ChangeStatesRow, error) {
+	rows, err := q.db.Query(ctx, changeStates, companies)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ChangeStatesRow{}
+	for rows.Next() {
+		var i ChangeStatesRow
+		if err := rows.Scan(&i.CompanyID, &i.Newest, &i.HasNew); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const changesAfter = `-- name: ChangesAfter :many
-select seq::bigint as seq, kind, action, item_id, ticket_id from messaging.changes c where c.company_id = $1 and c.seq > $2::bigint order by c.seq limit $3::int
+select seq::bigint as seq, kind, action, item_id, ticket_id, is_move, earlier_user_id, earlier_queue_id from messaging.changes c where c.company_id = $1 and c.seq > $2::bigint order by c.seq limit $3::int
 `
 
 type ChangesAfterRow struct {
-	Seq      int64
-	Kind     string
-	Action   string
-	ItemID   string
-	TicketID *int64
+	Seq            int64
+	Kind           string
+	Action         string
+	ItemID         string
+	TicketID       *int64
+	IsMove         bool
+	EarlierUserID  *int64
+	EarlierQueueID *int64
 }
 
 func (q *Queries) ChangesAfter(ctx context.Context, companyID int64, after int64, maxRows int) ([]ChangesAfterRow, error) {
@@ -39,6 +75,9 @@ func (q *Queries) ChangesAfter(ctx context.Context, companyID int64, after int64
 			&i.Action,
 			&i.ItemID,
 			&i.TicketID,
+			&i.IsMove,
+			&i.EarlierUserID,
+			&i.EarlierQueueID,
 		); err != nil {
 			return nil, err
 		}
@@ -89,35 +128,67 @@ func (q *Queries) LastChange(ctx context.Context, companyID int64) (int64, error
 	return column_1, err
 }
 
-const lockChanges = `-- name: LockChanges :one
-select pg_try_advisory_xact_lock(hashtextextended('messaging.changes', $1::bigint))
+const lockChanges = `-- name: LockChanges :many
+select c.id::bigint as id from unnest($1::bigint[]) c(id) where pg_try_advisory_xact_lock(hashtextextended('messaging.changes', c.id))
 `
 
-// Whether the transaction may number a company's changes: one does at a time.
-func (q *Queries) LockChanges(ctx context.Context, companyID int64) (bool, error) {
-	row := q.db.QueryRow(ctx, lockChanges, companyID)
-	var pg_try_advisory_xact_lock bool
-	err := row.Scan(&pg_try_advisory_xact_lock)
-	return pg_try_advisory_xact_lock, err
+// Those of the companies whose changes the transaction may number: one does at a time. The
+// numbering is a statement of its own: it has to see what the last one has numbered.
+func (q *Queries) LockChanges(ctx context.Context, companies []int64) ([]int64, error) {
+	rows, err := q.db.Query(ctx, lockChanges, companies)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const numberChanges = `-- name: NumberChanges :execrows
+const numberChanges = `-- name: NumberChanges :many
 with new_changes as (
-  select id, row_number() over (order by id) as n from messaging.changes c where c.company_id = $1::bigint and c.seq is null order by id limit $2::int
+  select n.id, k.id as company_id, row_number() over (partition by k.id order by n.id) as place from unnest($2::bigint[]) k(id)
+  cross join lateral (select c.id from messaging.changes c where c.company_id = k.id and c.seq is null order by c.id limit $1::int) n
+), counted as (
+  select company_id, count(*) as n from new_changes group by company_id
 ), cursor as (
-  insert into messaging.change_cursors as k (company_id, seq) select $1::bigint, count(*) from new_changes having count(*) > 0
-  on conflict (company_id) do update set seq = k.seq + excluded.seq returning k.seq
+  insert into messaging.change_cursors as k (company_id, seq) select company_id, n from counted order by company_id
+  on conflict (company_id) do update set seq = k.seq + excluded.seq returning k.company_id, k.seq
+), numbered as (
+  update messaging.changes c set seq = cursor.seq - counted.n + new_changes.place
+  from new_changes join counted using (company_id) join cursor using (company_id) where c.id = new_changes.id
 )
-update messaging.changes c set seq = cursor.seq - (select count(*) from new_changes) + new_changes.n
-from new_changes, cursor where c.id = new_changes.id
+select company_id::bigint as company_id from counted where n >= $1::int
 `
 
-func (q *Queries) NumberChanges(ctx context.Context, companyID int64, maxRows int) (int64, error) {
-	result, err := q.db.Exec(ctx, numberChanges, companyID, maxRows)
+// It returns each company that has a number of changes new, or more.
+func (q *Queries) NumberChanges(ctx context.Context, maxRows int, companies []int64) ([]int64, error) {
+	rows, err := q.db.Query(ctx, numberChanges, maxRows, companies)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var company_id int64
+		if err := rows.Scan(&company_id); err != nil {
+			return nil, err
+		}
+		items = append(items, company_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const oldestChange = `-- name: OldestChange :one

@@ -452,27 +452,43 @@ func (q *Queries) LockConnectionByID(ctx context.Context, id int64) (Connection,
 	return i, err
 }
 
-const markUnreachable = `-- name: MarkUnreachable :exec
-update messaging.connections set status = 'TIMEOUT', retries = 1, last_error = $1::text, updated_at = $2::timestamptz
-where company_id = $3 and id = $4 and status = 'CONNECTED'
+const lockConnectionToDelete = `-- name: LockConnectionToDelete :one
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where company_id = $1 and id = $2 for update
 `
 
-type MarkUnreachableParams struct {
-	Reason    string
-	At        time.Time
-	CompanyID int64
-	ID        int64
-}
-
-// The network of a connected connection does not answer.
-func (q *Queries) MarkUnreachable(ctx context.Context, arg MarkUnreachableParams) error {
-	_, err := q.db.Exec(ctx, markUnreachable,
-		arg.Reason,
-		arg.At,
-		arg.CompanyID,
-		arg.ID,
+// Messages for it cannot be written any more.
+func (q *Queries) LockConnectionToDelete(ctx context.Context, companyID int64, iD int64) (Connection, error) {
+	row := q.db.QueryRow(ctx, lockConnectionToDelete, companyID, iD)
+	var i Connection
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Driver,
+		&i.Status,
+		&i.QRCode,
+		&i.QRExpiresAt,
+		&i.Retries,
+		&i.Number,
+		&i.IsDefault,
+		&i.GreetingMessage,
+		&i.FarewellMessage,
+		&i.OutOfHoursMessage,
+		&i.RatingMessage,
+		&i.SendIntervalMS,
+		&i.DailyLimit,
+		&i.LastError,
+		&i.Settings,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
-	return err
+	return i, err
 }
 
 const setConnectionSettings = `-- name: SetConnectionSettings :one
@@ -523,6 +539,32 @@ func (q *Queries) SetConnectionSettings(ctx context.Context, arg SetConnectionSe
 		&i.StateSequence,
 	)
 	return i, err
+}
+
+const stopConnection = `-- name: StopConnection :exec
+update messaging.connections set status = $1, retries = case when $1 = 'TIMEOUT' then 1 else 0 end, last_error = $2::text, updated_at = $3::timestamptz
+where company_id = $4 and id = $5 and status = 'CONNECTED'
+`
+
+type StopConnectionParams struct {
+	Status    chat.ConnectionStatus
+	Reason    string
+	At        time.Time
+	CompanyID int64
+	ID        int64
+}
+
+// Messages cannot be sent any more on a connected connection: it waits for its network, or for
+// people.
+func (q *Queries) StopConnection(ctx context.Context, arg StopConnectionParams) error {
+	_, err := q.db.Exec(ctx, stopConnection,
+		arg.Status,
+		arg.Reason,
+		arg.At,
+		arg.CompanyID,
+		arg.ID,
+	)
+	return err
 }
 
 const unreachableConnections = `-- name: UnreachableConnections :many

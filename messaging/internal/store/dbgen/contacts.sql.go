@@ -24,7 +24,7 @@ func (q *Queries) ClearContactLID(ctx context.Context, companyID int64, iD int64
 }
 
 const contact = `-- name: Contact :one
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = $2
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts where company_id = $1 and id = $2
 `
 
 func (q *Queries) Contact(ctx context.Context, companyID int64, iD int64) (Contact, error) {
@@ -49,12 +49,13 @@ func (q *Queries) Contact(ctx context.Context, companyID int64, iD int64) (Conta
 		&i.UpdatedAt,
 		&i.LID,
 		&i.OutOfHoursAt,
+		&i.NetworkNumber,
 	)
 	return i, err
 }
 
 const contactsByID = `-- name: ContactsByID :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = any($2::bigint[])
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts where company_id = $1 and id = any($2::bigint[])
 `
 
 func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64) ([]Contact, error) {
@@ -85,6 +86,7 @@ func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64
 			&i.UpdatedAt,
 			&i.LID,
 			&i.OutOfHoursAt,
+			&i.NetworkNumber,
 		); err != nil {
 			return nil, err
 		}
@@ -97,7 +99,7 @@ func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64
 }
 
 const contactsOfAllCompanies = `-- name: ContactsOfAllCompanies :many
-select c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
+select c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, c.network_number, o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
 where c.number_key = $1 order by c.id limit 100
 `
 
@@ -135,6 +137,7 @@ func (q *Queries) ContactsOfAllCompanies(ctx context.Context, numberKey string) 
 			&i.Contact.UpdatedAt,
 			&i.Contact.LID,
 			&i.Contact.OutOfHoursAt,
+			&i.Contact.NetworkNumber,
 			&i.TenantID,
 		); err != nil {
 			return nil, err
@@ -148,7 +151,7 @@ func (q *Queries) ContactsOfAllCompanies(ctx context.Context, numberKey string) 
 }
 
 const contactsOfAllCompaniesByEmail = `-- name: ContactsOfAllCompaniesByEmail :many
-select c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
+select c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, c.network_number, o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
 where lower(c.email) = $1::text and c.anonymized_at is null order by c.id limit 100
 `
 
@@ -186,6 +189,7 @@ func (q *Queries) ContactsOfAllCompaniesByEmail(ctx context.Context, email strin
 			&i.Contact.UpdatedAt,
 			&i.Contact.LID,
 			&i.Contact.OutOfHoursAt,
+			&i.Contact.NetworkNumber,
 			&i.TenantID,
 		); err != nil {
 			return nil, err
@@ -212,7 +216,7 @@ func (q *Queries) DeleteContact(ctx context.Context, companyID int64, iD int64) 
 
 const insertContact = `-- name: InsertContact :one
 insert into messaging.contacts (company_id, name, number, number_key, email, picture_url, disable_bot, extra_info, consent, consent_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number
 `
 
 type InsertContactParams struct {
@@ -263,12 +267,13 @@ func (q *Queries) InsertContact(ctx context.Context, arg InsertContactParams) (C
 		&i.UpdatedAt,
 		&i.LID,
 		&i.OutOfHoursAt,
+		&i.NetworkNumber,
 	)
 	return i, err
 }
 
 const lockContact = `-- name: LockContact :one
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = $2 for no key update
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (Contact, error) {
@@ -293,12 +298,13 @@ func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (C
 		&i.UpdatedAt,
 		&i.LID,
 		&i.OutOfHoursAt,
+		&i.NetworkNumber,
 	)
 	return i, err
 }
 
 const lockContactByNumber = `-- name: LockContactByNumber :one
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and number_key = $2::text for no key update
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts where company_id = $1 and number_key = $2::text for no key update
 `
 
 func (q *Queries) LockContactByNumber(ctx context.Context, companyID int64, numberKey string) (Contact, error) {
@@ -323,19 +329,9 @@ func (q *Queries) LockContactByNumber(ctx context.Context, companyID int64, numb
 		&i.UpdatedAt,
 		&i.LID,
 		&i.OutOfHoursAt,
+		&i.NetworkNumber,
 	)
 	return i, err
-}
-
-const numberByLID = `-- name: NumberByLID :one
-select number from messaging.contacts where company_id = $1 and lid = $2
-`
-
-func (q *Queries) NumberByLID(ctx context.Context, companyID int64, lID *string) (string, error) {
-	row := q.db.QueryRow(ctx, numberByLID, companyID, lID)
-	var number string
-	err := row.Scan(&number)
-	return number, err
 }
 
 const setContactLID = `-- name: SetContactLID :exec
@@ -357,9 +353,9 @@ func (q *Queries) SetContactLastInbound(ctx context.Context, at time.Time, compa
 }
 
 const updateContact = `-- name: UpdateContact :one
-update messaging.contacts set name = $3, number = $4, number_key = $5, email = $6, picture_url = $7, disable_bot = $8, extra_info = $9,
+update messaging.contacts set name = $3, number = $4, number_key = $5, network_number = case when number_key = $5 then network_number end, email = $6, picture_url = $7, disable_bot = $8, extra_info = $9,
   consent = $10, consent_at = $11, updated_at = $12
-where company_id = $1 and id = $2 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at
+where company_id = $1 and id = $2 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number
 `
 
 type UpdateContactParams struct {
@@ -412,6 +408,7 @@ func (q *Queries) UpdateContact(ctx context.Context, arg UpdateContactParams) (C
 		&i.UpdatedAt,
 		&i.LID,
 		&i.OutOfHoursAt,
+		&i.NetworkNumber,
 	)
 	return i, err
 }
@@ -419,7 +416,7 @@ func (q *Queries) UpdateContact(ctx context.Context, arg UpdateContactParams) (C
 const upsertContact = `-- name: UpsertContact :one
 insert into messaging.contacts as c (company_id, name, number, number_key, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
 on conflict (company_id, number_key) do update set name = case when c.name = c.number then excluded.name else c.name end
-returning c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, (c.xmax = 0)::boolean as created
+returning c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, c.network_number, (c.xmax = 0)::boolean as created
 `
 
 type UpsertContactParams struct {
@@ -465,6 +462,7 @@ func (q *Queries) UpsertContact(ctx context.Context, arg UpsertContactParams) (U
 		&i.Contact.UpdatedAt,
 		&i.Contact.LID,
 		&i.Contact.OutOfHoursAt,
+		&i.Contact.NetworkNumber,
 		&i.Created,
 	)
 	return i, err

@@ -11,9 +11,9 @@ import (
 )
 
 const anonymizeContactRow = `-- name: AnonymizeContactRow :one
-update messaging.contacts set name = $1, number = '', number_key = 'anonymized:' || id, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
+update messaging.contacts set name = $1, number = '', number_key = 'anonymized:' || id, network_number = null, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
   consent = 'opted_out', consent_at = coalesce(consent_at, $2::timestamptz), anonymized_at = $2::timestamptz, updated_at = $2::timestamptz
-where company_id = $3 and id = $4 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at
+where company_id = $3 and id = $4 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number
 `
 
 type AnonymizeContactRowParams struct {
@@ -50,6 +50,7 @@ func (q *Queries) AnonymizeContactRow(ctx context.Context, arg AnonymizeContactR
 		&i.UpdatedAt,
 		&i.LID,
 		&i.OutOfHoursAt,
+		&i.NetworkNumber,
 	)
 	return i, err
 }
@@ -115,6 +116,8 @@ const deleteOldMessages = `-- name: DeleteOldMessages :many
 delete from messaging.messages where (company_id, id) in (
   select m.company_id, m.id from messaging.messages m left join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
   where m.company_id = $1 and m.sent_at < $2::timestamptz and (t.id is null or t.status = 'closed')
+    and not exists (select from messaging.outbox o where o.company_id = m.company_id and o.message_id = m.id)
+    and not exists (select from messaging.unclear_messages u where u.company_id = m.company_id and u.message_id = m.id)
   order by m.sent_at limit $3::int)
 returning coalesce(ticket_id, 0)::bigint as ticket_id, media_id
 `
@@ -124,8 +127,8 @@ type DeleteOldMessagesRow struct {
 	MediaID  *string
 }
 
-// Of closed tickets, and of campaigns that nobody answered. They come back with their tickets
-// and files.
+// Of closed tickets, and of campaigns that nobody answered, unless it is open whether they are
+// sent. They come back with their tickets and files.
 func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before time.Time, maxRows int) ([]DeleteOldMessagesRow, error) {
 	rows, err := q.db.Query(ctx, deleteOldMessages, companyID, before, maxRows)
 	if err != nil {
@@ -144,15 +147,6 @@ func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before
 		return nil, err
 	}
 	return items, nil
-}
-
-const deleteOutboxOfContact = `-- name: DeleteOutboxOfContact :exec
-delete from messaging.outbox where company_id = $1 and contact_id = $2
-`
-
-func (q *Queries) DeleteOutboxOfContact(ctx context.Context, companyID int64, contactID int64) error {
-	_, err := q.db.Exec(ctx, deleteOutboxOfContact, companyID, contactID)
-	return err
 }
 
 const eraseMessagesOfContact = `-- name: EraseMessagesOfContact :exec
@@ -226,7 +220,7 @@ func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, con
 }
 
 const lockContactsOfPerson = `-- name: LockContactsOfPerson :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts c
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts c
 where c.company_id = $1 and (
     c.number_key = any($2::text[])
     or (c.number_key = any($3::text[]) or c.email <> '' and lower(c.email) = lower($4::text))
@@ -277,6 +271,7 @@ func (q *Queries) LockContactsOfPerson(ctx context.Context, arg LockContactsOfPe
 			&i.UpdatedAt,
 			&i.LID,
 			&i.OutOfHoursAt,
+			&i.NetworkNumber,
 		); err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 const contactsByNumberKey = `-- name: ContactsByNumberKey :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and number_key = any($2::text[])
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts where company_id = $1 and number_key = any($2::text[])
 `
 
 func (q *Queries) ContactsByNumberKey(ctx context.Context, companyID int64, numberKeys []string) ([]Contact, error) {
@@ -43,6 +43,7 @@ func (q *Queries) ContactsByNumberKey(ctx context.Context, companyID int64, numb
 			&i.UpdatedAt,
 			&i.LID,
 			&i.OutOfHoursAt,
+			&i.NetworkNumber,
 		); err != nil {
 			return nil, err
 		}
@@ -215,7 +216,7 @@ func (q *Queries) InsertImportBatch(ctx context.Context, arg InsertImportBatchPa
 }
 
 const lockContactsByNumberKey = `-- name: LockContactsByNumberKey :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and number_key = any($2::text[]) order by id for no key update
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts where company_id = $1 and number_key = any($2::text[]) order by id for no key update
 `
 
 func (q *Queries) LockContactsByNumberKey(ctx context.Context, companyID int64, numberKeys []string) ([]Contact, error) {
@@ -246,6 +247,7 @@ func (q *Queries) LockContactsByNumberKey(ctx context.Context, companyID int64, 
 			&i.UpdatedAt,
 			&i.LID,
 			&i.OutOfHoursAt,
+			&i.NetworkNumber,
 		); err != nil {
 			return nil, err
 		}

@@ -288,3 +288,37 @@ func (q *Queries) SetMessageMedia(ctx context.Context, arg SetMessageMediaParams
 	}
 	return result.RowsAffected(), nil
 }
+
+const userSeesMedia = `-- name: UserSeesMedia :one
+select (exists (select from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
+    where m.company_id = $1 and m.media_id = $2::text and (t.user_id = $3::bigint
+      or (t.user_id is null or $4::boolean) and (t.queue_id is null or t.queue_id = any($5::bigint[]))))
+  or exists (select from messaging.schedules s where s.company_id = $1 and s.media_id = $2::text and s.user_id = $3::bigint)
+  or exists (select from messaging.quick_messages q where q.company_id = $1 and (q.shared or q.user_id = $3::bigint) and q.media_url like '%/media/' || $2::text)
+  or not exists (select from messaging.messages m where m.company_id = $1 and m.media_id = $2::text)
+    and not exists (select from messaging.campaigns c where c.company_id = $1 and c.media_id = $2::text)
+    and not exists (select from messaging.schedules s where s.company_id = $1 and s.media_id = $2::text))::boolean
+`
+
+type UserSeesMediaParams struct {
+	CompanyID  int64
+	ID         string
+	UserID     int64
+	AllTickets bool
+	Queues     []int64
+}
+
+// Whether a user who is no administrator may read a file: of a message in a ticket that it sees, of
+// its scheduled messages, of quick messages, or of nothing yet.
+func (q *Queries) UserSeesMedia(ctx context.Context, arg UserSeesMediaParams) (bool, error) {
+	row := q.db.QueryRow(ctx, userSeesMedia,
+		arg.CompanyID,
+		arg.ID,
+		arg.UserID,
+		arg.AllTickets,
+		arg.Queues,
+	)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}

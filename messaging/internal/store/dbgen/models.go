@@ -163,6 +163,7 @@ type Contact struct {
 	UpdatedAt     time.Time
 	LID           *string
 	OutOfHoursAt  *time.Time
+	NetworkNumber *string
 }
 
 type ContactImport struct {

@@ -145,6 +145,7 @@ const deleteOutboxEntry = `-- name: DeleteOutboxEntry :execrows
 delete from messaging.outbox where company_id = $1 and message_id = $2
 `
 
+// The caller settles the message: nothing else sends it any more.
 func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messageID string) (int64, error) {
 	result, err := q.db.Exec(ctx, deleteOutboxEntry, companyID, messageID)
 	if err != nil {
@@ -192,6 +193,128 @@ func (q *Queries) DueUnclearMessages(ctx context.Context, at time.Time) ([]DueUn
 		return nil, err
 	}
 	return items, nil
+}
+
+const failMessagesOfTicket = `-- name: FailMessagesOfTicket :exec
+select messaging.settle_unsent($1::bigint, array(
+  select m.id from messaging.messages m where m.company_id = $1::bigint and m.ticket_id = $2::bigint and m.from_me and m.ack = 0 and not m.is_private),
+  '{}', $3::text, $4::timestamptz)
+`
+
+type FailMessagesOfTicketParams struct {
+	CompanyID int64
+	TicketID  int64
+	Code      string
+	At        time.Time
+}
+
+// Before the ticket is deleted, and with it its messages: those in the outbox, and those whose
+// report is awaited. The transaction has locked the ticket.
+func (q *Queries) FailMessagesOfTicket(ctx context.Context, arg FailMessagesOfTicketParams) error {
+	_, err := q.db.Exec(ctx, failMessagesOfTicket,
+		arg.CompanyID,
+		arg.TicketID,
+		arg.Code,
+		arg.At,
+	)
+	return err
+}
+
+const failOutboxEntry = `-- name: FailOutboxEntry :exec
+with removed as (delete from messaging.outbox o where o.company_id = $1::bigint and o.message_id = $4::text returning o.message_id)
+select messaging.settle_unsent($1::bigint, array_agg(r.message_id), '{}', $2::text, $3::timestamptz) from removed r having count(*) > 0
+`
+
+type FailOutboxEntryParams struct {
+	CompanyID int64
+	Code      string
+	At        time.Time
+	MessageID string
+}
+
+// A message that the network has not accepted, and never will.
+func (q *Queries) FailOutboxEntry(ctx context.Context, arg FailOutboxEntryParams) error {
+	_, err := q.db.Exec(ctx, failOutboxEntry,
+		arg.CompanyID,
+		arg.Code,
+		arg.At,
+		arg.MessageID,
+	)
+	return err
+}
+
+const failOutboxOfConnection = `-- name: FailOutboxOfConnection :exec
+with removed as (
+  delete from messaging.outbox o where o.company_id = $1::bigint and o.connection_id = $4::bigint
+  returning o.message_id, o.handed_at is null and (o.leased_until is null or o.leased_until < $3::timestamptz) as is_idle)
+select messaging.settle_unsent($1::bigint, array_agg(r.message_id), array_agg(r.message_id) filter (where r.is_idle), $2::text, $3::timestamptz)
+from removed r having count(*) > 0
+`
+
+type FailOutboxOfConnectionParams struct {
+	CompanyID    int64
+	Code         string
+	At           time.Time
+	ConnectionID int64
+}
+
+// The transaction has locked the connection, so that no message is added.
+func (q *Queries) FailOutboxOfConnection(ctx context.Context, arg FailOutboxOfConnectionParams) error {
+	_, err := q.db.Exec(ctx, failOutboxOfConnection,
+		arg.CompanyID,
+		arg.Code,
+		arg.At,
+		arg.ConnectionID,
+	)
+	return err
+}
+
+const failOutboxOfContact = `-- name: FailOutboxOfContact :exec
+with removed as (delete from messaging.outbox o where o.company_id = $1::bigint and o.contact_id = $4::bigint returning o.message_id)
+select messaging.settle_unsent($1::bigint, array_agg(r.message_id), '{}', $2::text, $3::timestamptz) from removed r having count(*) > 0
+`
+
+type FailOutboxOfContactParams struct {
+	CompanyID int64
+	Code      string
+	At        time.Time
+	ContactID int64
+}
+
+func (q *Queries) FailOutboxOfContact(ctx context.Context, arg FailOutboxOfContactParams) error {
+	_, err := q.db.Exec(ctx, failOutboxOfContact,
+		arg.CompanyID,
+		arg.Code,
+		arg.At,
+		arg.ContactID,
+	)
+	return err
+}
+
+const hasBacklog = `-- name: HasBacklog :one
+select count(*) >= $1::int from (
+  select from messaging.outbox o where o.company_id = $2 and o.connection_id = $3 and not o.is_urgent
+    and o.due_at <= $4::timestamptz and (o.leased_until is null or o.leased_until < $4::timestamptz) limit $1::int) waiting
+`
+
+type HasBacklogParams struct {
+	Least        int
+	CompanyID    int64
+	ConnectionID int64
+	At           time.Time
+}
+
+// Whether at least so many messages of programs wait for a connection.
+func (q *Queries) HasBacklog(ctx context.Context, arg HasBacklogParams) (bool, error) {
+	row := q.db.QueryRow(ctx, hasBacklog,
+		arg.Least,
+		arg.CompanyID,
+		arg.ConnectionID,
+		arg.At,
+	)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const insertOutboxEntry = `-- name: InsertOutboxEntry :one
@@ -303,7 +426,7 @@ func (q *Queries) MarkHandedOver(ctx context.Context, at time.Time, companyID in
 }
 
 const messageToSend = `-- name: MessageToSend :one
-select m.company_id, m.id, m.seq, m.ticket_id, m.contact_id, m.connection_id, m.remote_id, m.user_id, m.body, m.from_me, m.is_read, m.ack, m.media_type, m.media_name, m.mime_type, m.size, m.quoted_id, m.is_private, m.is_deleted, m.is_edited, m.origin, m.error_code, m.external_key, m.sent_at, m.created_at, m.updated_at, m.media_id, m.media_reference, m.template, c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, w.company_id, w.id, w.name, w.driver, w.status, w.qrcode, w.qr_expires_at, w.retries, w.number, w.is_default, w.greeting_message, w.farewell_message, w.out_of_hours_message, w.rating_message, w.send_interval_ms, w.daily_limit, w.last_error, w.settings, w.created_at, w.updated_at, w.transfer_queue_id, w.time_to_transfer, w.expires_ticket, w.expires_inactive_message, w.max_use_bot_queues, w.state_sequence from messaging.messages m
+select m.company_id, m.id, m.seq, m.ticket_id, m.contact_id, m.connection_id, m.remote_id, m.user_id, m.body, m.from_me, m.is_read, m.ack, m.media_type, m.media_name, m.mime_type, m.size, m.quoted_id, m.is_private, m.is_deleted, m.is_edited, m.origin, m.error_code, m.external_key, m.sent_at, m.created_at, m.updated_at, m.media_id, m.media_reference, m.template, c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, c.network_number, w.company_id, w.id, w.name, w.driver, w.status, w.qrcode, w.qr_expires_at, w.retries, w.number, w.is_default, w.greeting_message, w.farewell_message, w.out_of_hours_message, w.rating_message, w.send_interval_ms, w.daily_limit, w.last_error, w.settings, w.created_at, w.updated_at, w.transfer_queue_id, w.time_to_transfer, w.expires_ticket, w.expires_inactive_message, w.max_use_bot_queues, w.state_sequence from messaging.messages m
 join messaging.contacts c on c.company_id = m.company_id and c.id = m.contact_id
 join messaging.connections w on w.company_id = m.company_id and w.id = $1
 where m.company_id = $2 and m.id = $3
@@ -367,6 +490,7 @@ func (q *Queries) MessageToSend(ctx context.Context, connectionID int64, company
 		&i.Contact.UpdatedAt,
 		&i.Contact.LID,
 		&i.Contact.OutOfHoursAt,
+		&i.Contact.NetworkNumber,
 		&i.Connection.CompanyID,
 		&i.Connection.ID,
 		&i.Connection.Name,
@@ -462,6 +586,33 @@ on conflict (company_id, connection_id) do update set next_send_at = excluded.ne
 // the interval is none: the interval was longer, or the clock was set back.
 func (q *Queries) ReservePaceTurn(ctx context.Context, clock *time.Time, companyID int64, connectionID int64) (int64, error) {
 	result, err := q.db.Exec(ctx, reservePaceTurn, clock, companyID, connectionID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const takeOutboxEntry = `-- name: TakeOutboxEntry :execrows
+with copy as (delete from messaging.messages m where m.company_id = $1 and m.connection_id = $3::bigint and m.remote_id = $4::text and m.origin = 'phone')
+delete from messaging.outbox o where o.company_id = $1 and o.message_id = $2
+`
+
+type TakeOutboxEntryParams struct {
+	CompanyID    int64
+	MessageID    string
+	ConnectionID int64
+	RemoteID     string
+}
+
+// Of a message that the network has accepted. A network may have reported it before as one that was
+// written on the phone: that copy goes.
+func (q *Queries) TakeOutboxEntry(ctx context.Context, arg TakeOutboxEntryParams) (int64, error) {
+	result, err := q.db.Exec(ctx, takeOutboxEntry,
+		arg.CompanyID,
+		arg.MessageID,
+		arg.ConnectionID,
+		arg.RemoteID,
+	)
 	if err != nil {
 		return 0, err
 	}

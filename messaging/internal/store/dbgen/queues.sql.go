@@ -253,6 +253,42 @@ func (q *Queries) Queues(ctx context.Context, companyID int64) ([]Queue, error) 
 	return items, nil
 }
 
+const queuesByID = `-- name: QueuesByID :many
+select company_id, id, name, color, position, greeting_message, out_of_hours_message, schedules, created_at, updated_at, options from messaging.queues where company_id = $1 and id = any($2::bigint[])
+`
+
+func (q *Queries) QueuesByID(ctx context.Context, companyID int64, ids []int64) ([]Queue, error) {
+	rows, err := q.db.Query(ctx, queuesByID, companyID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Queue{}
+	for rows.Next() {
+		var i Queue
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Color,
+			&i.Position,
+			&i.GreetingMessage,
+			&i.OutOfHoursMessage,
+			&i.Schedules,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.Options,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const queuesOfConnection = `-- name: QueuesOfConnection :many
 select q.company_id, q.id, q.name, q.color, q.position, q.greeting_message, q.out_of_hours_message, q.schedules, q.created_at, q.updated_at, q.options from messaging.connection_queues cq join messaging.queues q on q.company_id = cq.company_id and q.id = cq.queue_id
 where cq.company_id = $1 and cq.connection_id = $2 order by q.position nulls last, q.id

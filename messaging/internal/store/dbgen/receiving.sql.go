@@ -157,7 +157,7 @@ func (q *Queries) InsertReceivedMessages(ctx context.Context, arg InsertReceived
 }
 
 const lockAvailableContacts = `-- name: LockAvailableContacts :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and number_key = any($2::text[]) order by id for no key update skip locked
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts where company_id = $1 and number_key = any($2::text[]) order by id for no key update skip locked
 `
 
 // Contacts by their numbers. Those that another transaction has locked are left out.
@@ -189,6 +189,7 @@ func (q *Queries) LockAvailableContacts(ctx context.Context, companyID int64, nu
 			&i.UpdatedAt,
 			&i.LID,
 			&i.OutOfHoursAt,
+			&i.NetworkNumber,
 		); err != nil {
 			return nil, err
 		}

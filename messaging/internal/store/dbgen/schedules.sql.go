@@ -107,6 +107,40 @@ func (q *Queries) CompaniesWithDueSchedules(ctx context.Context, at time.Time, w
 	return items, nil
 }
 
+const deleteOldSchedules = `-- name: DeleteOldSchedules :many
+delete from messaging.schedules where (company_id, id) in (
+  select s.company_id, s.id from messaging.schedules s
+  where s.company_id = $1 and s.status in ('sent', 'error') and greatest(s.send_at, coalesce(s.sent_at, s.updated_at)) < $2::timestamptz
+  order by s.send_at limit $3::int)
+returning id, coalesce(media_id, '')::text as media_id
+`
+
+type DeleteOldSchedulesRow struct {
+	ID      int64
+	MediaID string
+}
+
+// Those that were sent or failed before a time. They come back with their files.
+func (q *Queries) DeleteOldSchedules(ctx context.Context, companyID int64, before time.Time, maxRows int) ([]DeleteOldSchedulesRow, error) {
+	rows, err := q.db.Query(ctx, deleteOldSchedules, companyID, before, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DeleteOldSchedulesRow{}
+	for rows.Next() {
+		var i DeleteOldSchedulesRow
+		if err := rows.Scan(&i.ID, &i.MediaID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deleteSchedule = `-- name: DeleteSchedule :exec
 delete from messaging.schedules where company_id = $1 and id = $2
 `
@@ -312,7 +346,7 @@ func (q *Queries) LockAvailableCompany(ctx context.Context, id int64) (Company, 
 }
 
 const lockContactsByID = `-- name: LockContactsByID :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = any($2::bigint[]) order by id for no key update
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at, network_number from messaging.contacts where company_id = $1 and id = any($2::bigint[]) order by id for no key update
 `
 
 func (q *Queries) LockContactsByID(ctx context.Context, companyID int64, ids []int64) ([]Contact, error) {
@@ -343,6 +377,7 @@ func (q *Queries) LockContactsByID(ctx context.Context, companyID int64, ids []i
 			&i.UpdatedAt,
 			&i.LID,
 			&i.OutOfHoursAt,
+			&i.NetworkNumber,
 		); err != nil {
 			return nil, err
 		}

@@ -55,6 +55,37 @@ func (q *Queries) DeleteTicket(ctx context.Context, companyID int64, iD int64) (
 	return result.RowsAffected(), nil
 }
 
+const holdersOfContacts = `-- name: HoldersOfContacts :many
+select distinct contact_id, user_id, queue_id from messaging.tickets where company_id = $1 and contact_id = any($2::bigint[])
+`
+
+type HoldersOfContactsRow struct {
+	ContactID int64
+	UserID    *int64
+	QueueID   *int64
+}
+
+// The owners and queues of the contacts' tickets, each once.
+func (q *Queries) HoldersOfContacts(ctx context.Context, companyID int64, contacts []int64) ([]HoldersOfContactsRow, error) {
+	rows, err := q.db.Query(ctx, holdersOfContacts, companyID, contacts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []HoldersOfContactsRow{}
+	for rows.Next() {
+		var i HoldersOfContactsRow
+		if err := rows.Scan(&i.ContactID, &i.UserID, &i.QueueID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertTickets = `-- name: InsertTickets :many
 insert into messaging.tickets (company_id, uuid, status, contact_id, connection_id, user_id, queue_id, queued_at, started_at, created_at, updated_at)
 select $1, gen_random_uuid(), n.status, n.contact_id, n.connection_id, nullif(n.user_id, 0), nullif(n.queue_id, 0), $2::timestamptz,

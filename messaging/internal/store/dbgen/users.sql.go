@@ -372,6 +372,45 @@ func (q *Queries) ShareUser(ctx context.Context, companyID int64, iD int64) (Use
 	return i, err
 }
 
+const streamUser = `-- name: StreamUser :one
+select u.company_id, u.id, u.uid, u.name, u.email, u.password_hash, u.profile, u.all_tickets, u.is_active, u.created_at, u.updated_at, u.connection_id, u.online_until, c.tenant_id,
+  array(select q.queue_id from messaging.user_queues q where q.company_id = u.company_id and q.user_id = u.id order by q.queue_id)::bigint[] as queues,
+  exists (select from messaging.refresh_tokens r where r.user_id = u.uid and r.family_id = $1 and r.revoked_at is null) as is_logged_in
+from messaging.users u join messaging.companies c on c.id = u.company_id where u.uid = $2 and u.is_active
+`
+
+type StreamUserRow struct {
+	User       User
+	TenantID   uuid.UUID
+	Queues     []int64
+	IsLoggedIn bool
+}
+
+// An active user of an event stream with its queues, and whether a login of it was not revoked.
+func (q *Queries) StreamUser(ctx context.Context, login uuid.UUID, uID uuid.UUID) (StreamUserRow, error) {
+	row := q.db.QueryRow(ctx, streamUser, login, uID)
+	var i StreamUserRow
+	err := row.Scan(
+		&i.User.CompanyID,
+		&i.User.ID,
+		&i.User.UID,
+		&i.User.Name,
+		&i.User.Email,
+		&i.User.PasswordHash,
+		&i.User.Profile,
+		&i.User.AllTickets,
+		&i.User.IsActive,
+		&i.User.CreatedAt,
+		&i.User.UpdatedAt,
+		&i.User.ConnectionID,
+		&i.User.OnlineUntil,
+		&i.TenantID,
+		&i.Queues,
+		&i.IsLoggedIn,
+	)
+	return i, err
+}
+
 const updateUserPassword = `-- name: UpdateUserPassword :exec
 update messaging.users set password_hash = $2, updated_at = $3 where uid = $1
 `

@@ -64,15 +64,22 @@ select distinct t.company_id, sqlc.arg(campaign_id)::bigint, t.contact_id, sqlc.
 where t.company_id = sqlc.arg(company_id) and t.tag_id = any(sqlc.arg(tags)::bigint[]) order by t.contact_id
 on conflict (company_id, campaign_id, contact_id) do nothing;
 
--- name: ClaimDueCampaign :one
--- The running campaign whose next message has been due for the longest time, unless another
--- process sends it.
+-- name: DueCampaigns :many
+-- Of each company the running campaign whose next message has been due for the longest time.
+select d.company_id, d.campaign_id from (
+  select distinct on (p.company_id) p.company_id, p.campaign_id, p.next_send_at from messaging.campaign_progress p join messaging.campaigns c on c.company_id = p.company_id and c.id = p.campaign_id
+  where p.next_send_at <= sqlc.arg(at)::timestamptz and c.status = 'running' and not p.company_id = any(sqlc.arg(without_companies)::bigint[]) and not p.campaign_id = any(sqlc.arg(without)::bigint[])
+  order by p.company_id, p.next_send_at) d
+order by d.next_send_at limit sqlc.arg(max_rows)::int;
+
+-- name: LockDueCampaign :one
+-- No row if another process has locked it, or it is not due any more.
 select p.* from messaging.campaign_progress p join messaging.campaigns c on c.company_id = p.company_id and c.id = p.campaign_id
-where p.next_send_at <= sqlc.arg(at)::timestamptz and c.status = 'running'
-order by p.next_send_at limit 1 for no key update of p, c skip locked;
+where p.company_id = sqlc.arg(company_id) and p.campaign_id = sqlc.arg(campaign_id) and p.next_send_at <= sqlc.arg(at)::timestamptz and c.status = 'running'
+for no key update of p, c skip locked;
 
 -- name: DueScheduledCampaign :one
-select * from messaging.campaigns where status = 'scheduled' and scheduled_at <= sqlc.arg(at)::timestamptz
+select * from messaging.campaigns where status = 'scheduled' and scheduled_at <= sqlc.arg(at)::timestamptz and not id = any(sqlc.arg(without)::bigint[])
 order by scheduled_at limit 1 for no key update skip locked;
 
 -- name: SetCampaignPace :exec
@@ -118,15 +125,22 @@ update messaging.campaign_shipments set status = 'skipped', error = 'unconfirmed
 where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) and status = 'confirming' and updated_at < sqlc.arg(before)::timestamptz;
 
 -- name: DequeueShipments :exec
--- What waits in the outbox and nobody is sending goes back to the campaign. A message keeps
--- its id, so that the network accepts it once.
-with taken as (
+-- What waits in the outbox and nobody is sending goes back to the campaign.
+with removed as (
   delete from messaging.outbox o using messaging.campaign_shipments s
-  where s.company_id = sqlc.arg(company_id) and s.campaign_id = sqlc.arg(campaign_id) and s.status = 'queued'
-    and o.company_id = s.company_id and o.message_id = s.message_id and o.handed_at is null and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+  where s.company_id = sqlc.arg(company_id)::bigint and s.campaign_id = sqlc.arg(campaign_id)::bigint and s.status in ('queued', 'confirming')
+    and o.company_id = s.company_id and o.message_id = any(array[s.message_id, s.confirmation_id]) and o.handed_at is null and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
   returning o.message_id)
-update messaging.campaign_shipments s set status = case when s.confirmation_id is null then 'pending' else 'confirmed' end, updated_at = sqlc.arg(at)::timestamptz
-from taken where s.company_id = sqlc.arg(company_id) and s.message_id = taken.message_id;
+select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message_id), array_agg(r.message_id), sqlc.arg(code)::text, sqlc.arg(at)::timestamptz) from removed r having count(*) > 0;
+
+-- name: RequeueMessage :one
+-- The message of a shipment that goes on: it keeps its id, so that the network accepts it once.
+-- No row: it was deleted.
+update messaging.messages set connection_id = sqlc.arg(connection_id)::bigint, ack = 0, error_code = null, updated_at = sqlc.arg(at)::timestamptz
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and ack < 1 returning *;
+
+-- name: LockRunningCampaignsOfConnection :many
+select * from messaging.campaigns where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and status = 'running' order by id for no key update;
 
 -- name: ShipmentCount :one
 select count(*) from messaging.campaign_shipments where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) and status = any(sqlc.arg(statuses)::text[]);
@@ -159,4 +173,17 @@ update messaging.messages set ticket_id = sqlc.arg(ticket_id)::bigint, updated_a
 where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and ticket_id is null and connection_id = sqlc.arg(connection_id)::bigint;
 
 -- name: EraseShipmentsOfContact :exec
-update messaging.campaign_shipments set number = '', message = '', updated_at = $3 where company_id = $1 and contact_id = $2;
+-- Who has not got the message yet does not get it.
+update messaging.campaign_shipments set number = '', message = '', updated_at = sqlc.arg(at)::timestamptz,
+  status = case when status in ('pending', 'confirming', 'confirmed') then 'skipped' else status end,
+  error = case when status in ('pending', 'confirming', 'confirmed') then sqlc.arg(code)::text else error end
+where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id);
+
+-- name: EraseOldShipments :many
+-- Of shipments with a result from before a time, after a place in the order of their keys.
+update messaging.campaign_shipments set number = '', message = '' where (company_id, campaign_id, contact_id) in (
+  select s.company_id, s.campaign_id, s.contact_id from messaging.campaign_shipments s
+  where s.company_id = sqlc.arg(company_id) and (s.campaign_id, s.contact_id) > (sqlc.arg(after_campaign)::bigint, sqlc.arg(after_contact)::bigint)
+    and s.status in ('sent', 'delivered', 'read', 'failed', 'skipped') and s.updated_at < sqlc.arg(before)::timestamptz and (s.number <> '' or s.message <> '')
+  order by s.campaign_id, s.contact_id limit sqlc.arg(max_rows)::int)
+returning campaign_id, contact_id;

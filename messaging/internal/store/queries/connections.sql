@@ -47,15 +47,20 @@ update messaging.connections set status = sqlc.arg(status), qrcode = sqlc.arg(qr
   state_sequence = greatest(state_sequence, sqlc.arg(state_sequence)), updated_at = sqlc.arg(updated_at)
 where id = sqlc.arg(id) returning *;
 
--- name: MarkUnreachable :exec
--- The network of a connected connection does not answer.
-update messaging.connections set status = 'TIMEOUT', retries = 1, last_error = sqlc.arg(reason)::text, updated_at = sqlc.arg(at)::timestamptz
+-- name: StopConnection :exec
+-- Messages cannot be sent any more on a connected connection: it waits for its network, or for
+-- people.
+update messaging.connections set status = sqlc.arg(status), retries = case when sqlc.arg(status) = 'TIMEOUT' then 1 else 0 end, last_error = sqlc.arg(reason)::text, updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and status = 'CONNECTED';
 
 -- name: UnreachableConnections :many
 -- Those to look at again: after 5 seconds, doubling up to a minute.
 select * from messaging.connections where status = 'TIMEOUT'
   and updated_at <= sqlc.arg(at)::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries - 1, 4))) order by updated_at limit 100;
+
+-- name: LockConnectionToDelete :one
+-- Messages for it cannot be written any more.
+select * from messaging.connections where company_id = $1 and id = $2 for update;
 
 -- name: DeleteConnection :execrows
 delete from messaging.connections where company_id = $1 and id = $2;

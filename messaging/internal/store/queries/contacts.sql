@@ -22,7 +22,7 @@ insert into messaging.contacts (company_id, name, number, number_key, email, pic
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) returning *;
 
 -- name: UpdateContact :one
-update messaging.contacts set name = $3, number = $4, number_key = $5, email = $6, picture_url = $7, disable_bot = $8, extra_info = $9,
+update messaging.contacts set name = $3, number = $4, number_key = $5, network_number = case when number_key = $5 then network_number end, email = $6, picture_url = $7, disable_bot = $8, extra_info = $9,
   consent = $10, consent_at = $11, updated_at = $12
 where company_id = $1 and id = $2 returning *;
 
@@ -31,9 +31,6 @@ delete from messaging.contacts where company_id = $1 and id = $2;
 
 -- name: ContactsByID :many
 select * from messaging.contacts where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]);
-
--- name: NumberByLID :one
-select number from messaging.contacts where company_id = $1 and lid = $2;
 
 -- name: ClearContactLID :exec
 -- Numbers change hands.

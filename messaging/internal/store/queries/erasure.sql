@@ -1,5 +1,5 @@
 -- name: AnonymizeContactRow :one
-update messaging.contacts set name = sqlc.arg(name), number = '', number_key = 'anonymized:' || id, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
+update messaging.contacts set name = sqlc.arg(name), number = '', number_key = 'anonymized:' || id, network_number = null, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
   consent = 'opted_out', consent_at = coalesce(consent_at, sqlc.arg(at)::timestamptz), anonymized_at = sqlc.arg(at)::timestamptz, updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
 
@@ -14,9 +14,6 @@ update messaging.tickets set last_message = '', resolution = null, unread_messag
 -- name: LiveTicketsOfContact :many
 select * from messaging.tickets where company_id = $1 and contact_id = $2 and status in ('open', 'pending') order by id for no key update;
 
--- name: DeleteOutboxOfContact :exec
-delete from messaging.outbox where company_id = $1 and contact_id = $2;
-
 -- name: DeleteListItemsOfContact :exec
 delete from messaging.contact_list_items where company_id = $1 and contact_id = $2;
 
@@ -30,11 +27,13 @@ select * from messaging.messages where company_id = sqlc.arg(company_id) and con
 select * from messaging.companies where retention_days is not null order by id;
 
 -- name: DeleteOldMessages :many
--- Of closed tickets, and of campaigns that nobody answered. They come back with their tickets
--- and files.
+-- Of closed tickets, and of campaigns that nobody answered, unless it is open whether they are
+-- sent. They come back with their tickets and files.
 delete from messaging.messages where (company_id, id) in (
   select m.company_id, m.id from messaging.messages m left join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
   where m.company_id = sqlc.arg(company_id) and m.sent_at < sqlc.arg(before)::timestamptz and (t.id is null or t.status = 'closed')
+    and not exists (select from messaging.outbox o where o.company_id = m.company_id and o.message_id = m.id)
+    and not exists (select from messaging.unclear_messages u where u.company_id = m.company_id and u.message_id = m.id)
   order by m.sent_at limit sqlc.arg(max_rows)::int)
 returning coalesce(ticket_id, 0)::bigint as ticket_id, media_id;
 

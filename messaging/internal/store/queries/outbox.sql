@@ -79,7 +79,44 @@ select p.next_send_at, (extract(epoch from p.next_send_at - coalesce(sqlc.narg(c
 from messaging.connection_paces p where p.company_id = sqlc.arg(company_id) and p.connection_id = sqlc.arg(connection_id);
 
 -- name: DeleteOutboxEntry :execrows
+-- The caller settles the message: nothing else sends it any more.
 delete from messaging.outbox where company_id = $1 and message_id = $2;
+
+-- name: FailOutboxEntry :exec
+-- A message that the network has not accepted, and never will.
+with removed as (delete from messaging.outbox o where o.company_id = sqlc.arg(company_id)::bigint and o.message_id = sqlc.arg(message_id)::text returning o.message_id)
+select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message_id), '{}', sqlc.arg(code)::text, sqlc.arg(at)::timestamptz) from removed r having count(*) > 0;
+
+-- name: FailOutboxOfConnection :exec
+-- The transaction has locked the connection, so that no message is added.
+with removed as (
+  delete from messaging.outbox o where o.company_id = sqlc.arg(company_id)::bigint and o.connection_id = sqlc.arg(connection_id)::bigint
+  returning o.message_id, o.handed_at is null and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz) as is_idle)
+select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message_id), array_agg(r.message_id) filter (where r.is_idle), sqlc.arg(code)::text, sqlc.arg(at)::timestamptz)
+from removed r having count(*) > 0;
+
+-- name: FailOutboxOfContact :exec
+with removed as (delete from messaging.outbox o where o.company_id = sqlc.arg(company_id)::bigint and o.contact_id = sqlc.arg(contact_id)::bigint returning o.message_id)
+select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message_id), '{}', sqlc.arg(code)::text, sqlc.arg(at)::timestamptz) from removed r having count(*) > 0;
+
+-- name: FailMessagesOfTicket :exec
+-- Before the ticket is deleted, and with it its messages: those in the outbox, and those whose
+-- report is awaited. The transaction has locked the ticket.
+select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array(
+  select m.id from messaging.messages m where m.company_id = sqlc.arg(company_id)::bigint and m.ticket_id = sqlc.arg(ticket_id)::bigint and m.from_me and m.ack = 0 and not m.is_private),
+  '{}', sqlc.arg(code)::text, sqlc.arg(at)::timestamptz);
+
+-- name: HasBacklog :one
+-- Whether at least so many messages of programs wait for a connection.
+select count(*) >= sqlc.arg(least)::int from (
+  select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent
+    and o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz) limit sqlc.arg(least)::int) waiting;
+
+-- name: TakeOutboxEntry :execrows
+-- Of a message that the network has accepted. A network may have reported it before as one that was
+-- written on the phone: that copy goes.
+with copy as (delete from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.connection_id = sqlc.arg(connection_id)::bigint and m.remote_id = sqlc.arg(remote_id)::text and m.origin = 'phone')
+delete from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.message_id = sqlc.arg(message_id);
 
 -- name: PostponeOutboxEntry :exec
 update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2;

@@ -80,3 +80,6 @@ where w.expires_ticket > 0 and (t.chatbot and t.status in ('open', 'pending') or
   and (t.chatbot or coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
     where m.company_id = t.company_id and m.ticket_id = t.id and not m.is_private order by m.seq desc limit 1), false))
 order by t.updated_at limit sqlc.arg(max_rows)::int for no key update of t skip locked;
+
+-- name: QueuesByID :many
+select * from messaging.queues where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]);

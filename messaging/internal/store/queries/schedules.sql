@@ -16,6 +16,14 @@ where company_id = $1 and id = $2 returning *;
 -- name: DeleteSchedule :exec
 delete from messaging.schedules where company_id = $1 and id = $2;
 
+-- name: DeleteOldSchedules :many
+-- Those that were sent or failed before a time. They come back with their files.
+delete from messaging.schedules where (company_id, id) in (
+  select s.company_id, s.id from messaging.schedules s
+  where s.company_id = sqlc.arg(company_id) and s.status in ('sent', 'error') and greatest(s.send_at, coalesce(s.sent_at, s.updated_at)) < sqlc.arg(before)::timestamptz
+  order by s.send_at limit sqlc.arg(max_rows)::int)
+returning id, coalesce(media_id, '')::text as media_id;
+
 -- name: DeleteSchedulesOfContact :exec
 delete from messaging.schedules where company_id = $1 and contact_id = $2;
 

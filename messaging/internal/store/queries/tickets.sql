@@ -50,3 +50,7 @@ select sqlc.embed(t), q.name as queue_name from messaging.tickets t
 left join messaging.queues q on q.company_id = t.company_id and q.id = t.queue_id
 where t.company_id = sqlc.arg(company_id) and t.contact_id = any(sqlc.arg(contacts)::bigint[]) and (sqlc.arg(status)::text = '' or t.status = sqlc.arg(status)::text)
 order by t.id desc limit sqlc.arg(max_rows)::int;
+
+-- name: HoldersOfContacts :many
+-- The owners and queues of the contacts' tickets, each once.
+select distinct contact_id, user_id, queue_id from messaging.tickets where company_id = $1 and contact_id = any(sqlc.arg(contacts)::bigint[]);

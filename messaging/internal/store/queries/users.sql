@@ -72,3 +72,10 @@ select q.company_id, sqlc.arg(user_id), q.id from messaging.queues q where q.com
 
 -- name: LiveTicketsOfUser :many
 select * from messaging.tickets where company_id = sqlc.arg(company_id) and user_id = sqlc.arg(user_id)::bigint and status in ('open', 'pending') order by id for no key update;
+
+-- name: StreamUser :one
+-- An active user of an event stream with its queues, and whether a login of it was not revoked.
+select sqlc.embed(u), c.tenant_id,
+  array(select q.queue_id from messaging.user_queues q where q.company_id = u.company_id and q.user_id = u.id order by q.queue_id)::bigint[] as queues,
+  exists (select from messaging.refresh_tokens r where r.user_id = u.uid and r.family_id = sqlc.arg(login) and r.revoked_at is null) as is_logged_in
+from messaging.users u join messaging.companies c on c.id = u.company_id where u.uid = sqlc.arg(uid) and u.is_active;

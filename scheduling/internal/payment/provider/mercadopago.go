@@ -327,8 +327,8 @@ func (m *MercadoPago) DecodeEvent(webhook Inbound) (Event, error) {
 	manifest := manifestPart("id", id) + manifestPart("request-id", webhook.Header.Get("X-Request-Id")) + manifestPart("ts", sent["ts"])
 	mac := hmac.New(sha256.New, []byte(m.config.Secret))
 	mac.Write([]byte(manifest))
-	given, err := hex.DecodeString(sent["v1"])
-	if err != nil || sent["ts"] == "" || id == "" || m.config.Secret == "" || !hmac.Equal(given, mac.Sum(nil)) {
+	signature, err := hex.DecodeString(sent["v1"])
+	if err != nil || sent["ts"] == "" || id == "" || m.config.Secret == "" || !hmac.Equal(signature, mac.Sum(nil)) {
 		return Event{}, signatureError()
 	}
 	var body struct {

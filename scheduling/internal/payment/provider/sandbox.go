@@ -51,7 +51,7 @@ func (s *Sandbox) Create(ctx context.Context, order Order) (Charge, error) {
 	const longestTxID = 25
 	txid := strings.ReplaceAll(uuid.NewString(), "-", "")[:longestTxID]
 	code := brCode{
-		key:         uuid.NewString(), // a random key, which is nobody's
+		key:         uuid.NewString(), // a random key, of no account
 		description: order.Description, merchant: order.Payee.Name, city: order.Payee.City, amount: order.Amount, txid: txid,
 	}.String()
 	_, err := s.config.DB.Exec(ctx, `
@@ -77,14 +77,14 @@ type querier interface {
 }
 
 // loadCharge loads the charge that matches a condition, and the address of its webhook.
-func (s *Sandbox) loadCharge(ctx context.Context, db querier, where string, value any) (Charge, string, error) {
+func (s *Sandbox) loadCharge(ctx context.Context, db querier, condition string, value any) (Charge, string, error) {
 	charge := Charge{Currency: Currency}
 	var amount, refunded int64
 	var paid *time.Time
 	var notify string
 	err := db.QueryRow(ctx, `
 		select id, order_id, txid, status, amount_cents, refunded_cents, code, notify_url, expires_at, paid_at
-		from scheduling.sandbox_charges where `+where, value).
+		from scheduling.sandbox_charges where `+condition, value).
 		Scan(&charge.ID, &charge.Order, &charge.TxID, &charge.Status, &amount, &refunded, &charge.Code, &notify, &charge.ExpiresAt, &paid)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -112,11 +112,11 @@ func (s *Sandbox) Read(ctx context.Context, id string) (Charge, error) {
 }
 
 // changeCharge runs change on a locked charge.
-func (s *Sandbox) changeCharge(ctx context.Context, where, value string, change func(tx pgx.Tx, charge Charge) error) (Charge, string, error) {
+func (s *Sandbox) changeCharge(ctx context.Context, condition, value string, change func(tx pgx.Tx, charge Charge) error) (Charge, string, error) {
 	var charge Charge
 	var notify string
 	err := pgx.BeginFunc(ctx, s.config.DB, func(tx pgx.Tx) (err error) {
-		if charge, notify, err = s.loadCharge(ctx, tx, where+" for update", value); err != nil {
+		if charge, notify, err = s.loadCharge(ctx, tx, condition+" for update", value); err != nil {
 			return err
 		}
 		return change(tx, charge)

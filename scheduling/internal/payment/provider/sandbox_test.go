@@ -40,7 +40,7 @@ var shared struct {
 func database(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	shared.once.Do(func() {
-		address := hubtest.SharedDatabaseURL(t)
+		address := hubtest.DatabaseURL(hubtest.ForProcess(t))
 		db, err := sql.Open("pgx", address)
 		require.NoError(t, err)
 		defer db.Close()

@@ -163,19 +163,10 @@ func runChurnSlice(ctx context.Context, st *stage.Stage, spec load.Spec, kind *c
 // churnResult checks that everything accepted arrived, and returns the rates. The first
 // warmUp events are not measured.
 func churnResult(ctx context.Context, st *stage.Stage, sent []records.Sent, warmUp int, quiet, churn, noOps *churnKind) (*report.Result, error) {
-	balance, arrivals, err := st.AwaitArrivals(ctx, sent)
+	result, err := measuredResult(ctx, st, sent, warmUp, 1)
 	if err != nil {
 		return nil, err
 	}
-	arrived := arrivals[:0]
-	for _, arrival := range arrivals {
-		if arrival.Number < stage.WarmUpFirst {
-			arrived = append(arrived, arrival)
-		}
-	}
-	options, measured := st.Run.Options, sent[warmUp:]
-	result := &report.Result{Events: len(sent), Endpoints: 1, Connections: options.Connections, PayloadBytes: options.Size, Statuses: load.Summarize(sent).Statuses, Ledger: *balance}
-	result.SetThroughput(measured, arrived)
 	result.Figures = map[string]float64{
 		report.FigureQuiet: quiet.rate(), report.FigureChurn: churn.rate(), report.FigureNoOps: noOps.rate(),
 		report.FigureChurnRatio: churn.rate() / quiet.rate(), report.FigureNoOpsRatio: noOps.rate() / quiet.rate(),

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -85,27 +84,19 @@ type alternatingLoad struct {
 	events        int
 	seconds       float64
 	responseTimes []int64 // nanoseconds
-	cpu           map[string]time.Duration
+	cpu           cpuTimes
 }
 
 // rate is events per second.
 func (l *alternatingLoad) rate() float64 { return float64(l.events) / l.seconds }
 
 // cost is CPU seconds per 1,000 events, by part.
-func (l *alternatingLoad) cost() map[string]float64 {
-	cost := make(map[string]float64, len(l.cpu)+1)
-	for part, used := range l.cpu {
-		cost[part] = used.Seconds() * 1000 / float64(l.events)
-	}
-	cost[report.PartCompared] = cost[report.PartService] + cost[report.PartPostgres] + cost[report.PartRedis]
-	return cost
-}
+func (l *alternatingLoad) cost() map[string]float64 { return l.cpu.per1000(l.events) }
 
 // alternate warms up, and then runs the slices of the loads in turn.
 func alternate(ctx context.Context, st *stage.Stage, loads []*alternatingLoad) error {
 	options := st.Run.Options
 	for _, l := range loads {
-		l.cpu = make(map[string]time.Duration)
 		l.spec.Connections, l.spec.Size = options.Connections, options.Size
 		l.spec.First, l.spec.Events = stage.WarmUpFirst, stage.WarmUpEvents
 		if _, err := st.GenerateAccepted(ctx, l.spec); err != nil {
@@ -141,10 +132,7 @@ func runSlice(ctx context.Context, st *stage.Stage, l *alternatingLoad) error {
 	if err != nil {
 		return err
 	}
-	for part := range after.Parts {
-		l.cpu[part] += after.Parts[part] - before.Parts[part]
-	}
-	l.cpu[report.PartGenerator] += generated.CPU
+	l.cpu.add(before, after, generated.CPU)
 	l.spec.First += uint64(l.spec.Events)
 	l.events += len(generated.Sent)
 	l.seconds += generated.Summary.Seconds
@@ -154,20 +142,20 @@ func runSlice(ctx context.Context, st *stage.Stage, l *alternatingLoad) error {
 	return nil
 }
 
-// signUp makes a tenant of the hosted product, and returns its id and its administrator's
-// access token.
-func signUp(ctx context.Context, api *hubapi.Client) (tenant, token string, err error) {
+// signUp makes a tenant of a hosted product, notes or board, and returns its id and its
+// administrator's access token.
+func signUp(ctx context.Context, api *hubapi.Client, product string) (tenant, token string, err error) {
 	var created struct {
 		TenantID string `json:"tenant_id"`
 		Token    string `json:"token"`
 	}
-	err = api.CallPath(ctx, http.MethodPost, "/notes/api/v1/auth/register", nil, map[string]any{"name": "Bench"}, &created)
+	err = api.CallPath(ctx, http.MethodPost, "/"+product+"/api/v1/auth/register", nil, map[string]any{"name": "Bench"}, &created)
 	return created.TenantID, created.Token, err
 }
 
 // setUpPublisher makes a tenant without endpoints, and returns the load that publishes for it.
 func setUpPublisher(ctx context.Context, api *hubapi.Client) (load.Spec, error) {
-	tenant, _, err := signUp(ctx, api)
+	tenant, _, err := signUp(ctx, api, "notes")
 	if err != nil {
 		return load.Spec{}, err
 	}
@@ -177,7 +165,7 @@ func setUpPublisher(ctx context.Context, api *hubapi.Client) (load.Spec, error) 
 
 // setUpPeer makes a tenant with a connected peer, and returns the load of that peer's webhooks.
 func setUpPeer(ctx context.Context, api *hubapi.Client, hook, eventType string) (load.Spec, error) {
-	_, token, err := signUp(ctx, api)
+	_, token, err := signUp(ctx, api, "notes")
 	if err != nil {
 		return load.Spec{}, err
 	}

@@ -124,7 +124,7 @@ func MeasureIdle(ctx context.Context, run *stage.Run) (*report.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := idle(ctx, st); err != nil {
+	if err := idle(ctx, st, idleTime); err != nil {
 		return nil, err
 	}
 	after, err := st.ReadCPU()
@@ -138,7 +138,7 @@ func MeasureIdle(ctx context.Context, run *stage.Run) (*report.Result, error) {
 	if err := st.WarmUp(ctx, stage.WarmUpEvents); err != nil {
 		return nil, err
 	}
-	if err := idle(ctx, st); err != nil {
+	if err := idle(ctx, st, idleTime); err != nil {
 		return nil, err
 	}
 	worked, _ := usage.ReadMemory(st.Process.PID())
@@ -146,10 +146,10 @@ func MeasureIdle(ctx context.Context, run *stage.Run) (*report.Result, error) {
 	return result, nil
 }
 
-// idle waits for idleTime.
-func idle(ctx context.Context, st *stage.Stage) error {
+// idle waits.
+func idle(ctx context.Context, st *stage.Stage, duration time.Duration) error {
 	select {
-	case <-time.After(idleTime):
+	case <-time.After(duration):
 		return nil
 	case <-st.Process.Exited():
 		return st.Process.WithLog(fmt.Errorf("it ended while it had nothing to do"))

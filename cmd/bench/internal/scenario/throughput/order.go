@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"integrationhub/cmd/bench/internal/hubapi"
 	"integrationhub/cmd/bench/internal/report"
 	"integrationhub/cmd/bench/internal/service"
 	"integrationhub/cmd/bench/internal/stage"
@@ -25,14 +26,18 @@ func MeasureOrder(ctx context.Context, run *stage.Run) (*report.Result, error) {
 		return nil, err
 	}
 	defer st.Close()
+	return measureOrder(ctx, st, &gateway.API, fullSlices)
+}
+
+func measureOrder(ctx context.Context, st *stage.Stage, api *hubapi.Client, sizes sliceSizes) (result *report.Result, err error) {
 	kinds := []*loadKind{{}, {keys: orderKeys}, {keys: orderManyKeys}}
 	for _, kind := range kinds {
-		if kind.tenant, err = createTenant(ctx, &gateway.API, "Order", st.HookURL(0), st.Secret(0), kind.keys > 0); err != nil {
+		kind.deliveries = 1
+		if kind.tenant, err = createTenant(ctx, api, "Order", st.HookURL(0), st.Secret(0), kind.keys > 0); err != nil {
 			return nil, fmt.Errorf("setting up a tenant: %w", err)
 		}
 	}
-	result, err := compareLoads(ctx, st, 1, kinds)
-	if err != nil {
+	if result, err = compareLoads(ctx, st, sizes, kinds); err != nil {
 		return nil, err
 	}
 	unordered, ordered, manyKeys := kinds[0].rate(), kinds[1].rate(), kinds[2].rate()

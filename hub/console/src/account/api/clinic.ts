@@ -4,57 +4,6 @@
  */
 
 export interface paths {
-    "/api/v1/appointments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Appointments of all patients in a period, in the order of time */
-        get: operations["appointments.agenda"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/appointments/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /** Change an appointment */
-        put: operations["appointments.update"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/auth/forgot-password": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Ask for a link to set a new password */
-        post: operations["auth.forgot-password"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/auth/login": {
         parameters: {
             query?: never;
@@ -64,7 +13,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Log in */
         post: operations["auth.login"];
         delete?: never;
         options?: never;
@@ -81,7 +29,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the login of this token, with its refresh token */
         post: operations["auth.logout"];
         delete?: never;
         options?: never;
@@ -96,7 +43,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who is logged in */
         get: operations["auth.me"];
         put?: never;
         post?: never;
@@ -115,42 +61,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Trade a refresh token for a new pair */
         post: operations["auth.refresh"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/auth/register": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Register a clinic with its first administrator */
-        post: operations["auth.register"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/auth/reset-password": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Set a new password */
-        post: operations["auth.reset-password"];
         delete?: never;
         options?: never;
         head?: never;
@@ -164,9 +75,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the clinic */
         get: operations["clinic.get"];
-        /** Update the clinic */
         put: operations["clinic.update"];
         post?: never;
         delete?: never;
@@ -182,7 +91,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List deletion requests */
         get: operations["deletions.list"];
         put?: never;
         post?: never;
@@ -199,7 +107,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a deletion request */
         get: operations["deletions.get"];
         put?: never;
         post?: never;
@@ -218,7 +125,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Acknowledge a deletion for a product */
         post: operations["deletions.acknowledge"];
         delete?: never;
         options?: never;
@@ -233,10 +139,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List imports */
         get: operations["imports.list"];
         put?: never;
-        /** Import patients from a file */
         post: operations["imports.create"];
         delete?: never;
         options?: never;
@@ -251,7 +155,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get an import's progress */
         get: operations["imports.get"];
         put?: never;
         post?: never;
@@ -270,7 +173,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Undo an import, within 24 hours and where nothing else touched the patients */
         post: operations["imports.undo"];
         delete?: never;
         options?: never;
@@ -285,27 +187,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List integrations */
         get: operations["integrations.list"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/action/log-interaction": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Put something on a patient's history */
-        post: operations["integrations.log-interaction"];
         delete?: never;
         options?: never;
         head?: never;
@@ -319,10 +203,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List API keys */
         get: operations["api-keys.list"];
         put?: never;
-        /** Issue an API key for another product */
         post: operations["api-keys.create"];
         delete?: never;
         options?: never;
@@ -340,7 +222,6 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke an API key at once */
         delete: operations["api-keys.revoke"];
         options?: never;
         head?: never;
@@ -356,25 +237,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Replace an API key, the old one living on for a while */
         post: operations["api-keys.rotate"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/audit-log": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Who did what, newest first; both environments */
-        get: operations["audit-log.list"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -390,7 +253,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Connect another product */
         post: operations["integrations.connect"];
         delete?: never;
         options?: never;
@@ -405,7 +267,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Events that matched no patient: open ones for 180 days, settled ones for a year */
         get: operations["inbox.list"];
         put?: never;
         post?: never;
@@ -424,7 +285,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say that an event is about nobody */
         post: operations["inbox.dismiss"];
         delete?: never;
         options?: never;
@@ -441,93 +301,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say whom an event is about */
         post: operations["inbox.link"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/search/appointments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Appointments of a patient */
-        get: operations["integrations.search-appointments"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/search/patients": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Find a patient by phone */
-        get: operations["integrations.search-patients"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/search/records": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Records of a patient */
-        get: operations["integrations.search-records"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Who this product is (key), or its integrations (bearer) */
-        get: operations["integrations.status"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/webhook": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Deliver an event */
-        post: operations["integrations.webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -541,7 +315,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Search the log of webhooks, both directions, newest first */
         get: operations["webhook-logs.list"];
         put?: never;
         post?: never;
@@ -558,7 +331,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a delivery of the log with its attempts */
         get: operations["webhook-logs.get"];
         put?: never;
         post?: never;
@@ -577,42 +349,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a delivery again, at once; received ones cannot be sent again */
         post: operations["webhook-logs.retry"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/webhook/register": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Say where this product's events are to go */
-        post: operations["integrations.register"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/webhook/unregister": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** End the integration the key is bound to */
-        post: operations["integrations.unregister"];
         delete?: never;
         options?: never;
         head?: never;
@@ -626,11 +363,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show an integration */
         get: operations["integrations.get"];
         put?: never;
         post?: never;
-        /** End an integration and notify the other product */
         delete: operations["integrations.revoke"];
         options?: never;
         head?: never;
@@ -646,7 +381,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Pause an integration: its events are parked, and webhooks are refused, until it is enabled */
         post: operations["integrations.disable"];
         delete?: never;
         options?: never;
@@ -663,7 +397,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Resume a paused integration; what was parked is sent */
         post: operations["integrations.enable"];
         delete?: never;
         options?: never;
@@ -680,7 +413,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a new webhook secret and tell the other product; the answer shows it once */
         post: operations["integrations.rotate-secret"];
         delete?: never;
         options?: never;
@@ -697,43 +429,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask the other product how it does, now */
         post: operations["integrations.test"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/merges/{id}/undo": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Undo a merge of patients */
-        post: operations["merges.undo"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List patients */
-        get: operations["patients.list"];
-        put?: never;
-        /** Add a patient */
-        post: operations["patients.create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -749,7 +445,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Find patients by name, e-mail address or phone */
         post: operations["patients.search"];
         delete?: never;
         options?: never;
@@ -764,257 +459,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a patient */
         get: operations["patients.get"];
-        /** Update a patient */
         put: operations["patients.update"];
         post?: never;
-        /** Archive a patient: the same as status inactive; status active reactivates */
         delete: operations["patients.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients/{id}/appointments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Appointments of a patient */
-        get: operations["appointments.list"];
-        put?: never;
-        /** Make an appointment */
-        post: operations["appointments.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients/{id}/deletion-request": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Request a patient's erasure, here and in the connected products */
-        post: operations["deletions.request"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients/{id}/export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** All that the clinic has about a patient */
-        get: operations["patients.export"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients/{id}/interactions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** What happened with a patient */
-        get: operations["interactions.list"];
-        put?: never;
-        /** Write down what happened */
-        post: operations["interactions.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients/{id}/merge": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Merge a patient into another one, who gets everything; undoable for 30 days */
-        post: operations["patients.merge"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients/{id}/payments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Payments of a patient */
-        get: operations["payments.list"];
-        put?: never;
-        /** Ask for a payment, or record one */
-        post: operations["payments.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients/{id}/record-accesses": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Who opened the locked records of an erased patient, and why */
-        get: operations["records.list-accesses"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/patients/{id}/records": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Records of a patient */
-        get: operations["records.list"];
-        put?: never;
-        /** Write a record */
-        post: operations["records.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/payments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Payments of all patients with a status, the longest due first */
-        get: operations["payments.due"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/payments/run-overdue": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Look for overdue payments now */
-        post: operations["payments.run-overdue"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/payments/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Cancel a payment */
-        post: operations["payments.cancel"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/payments/{id}/pay": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Record that a payment was made */
-        post: operations["payments.pay"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/professionals": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List professionals */
-        get: operations["professionals.list"];
-        put?: never;
-        /** Add a professional */
-        post: operations["professionals.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/professionals/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /** Update a professional */
-        put: operations["professionals.update"];
-        post?: never;
-        /** Remove a professional */
-        delete: operations["professionals.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1027,406 +475,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List users */
         get: operations["users.list"];
         put?: never;
-        /** Make a user, or invite one */
         post: operations["users.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/users/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /** Update a user */
-        put: operations["users.update"];
-        post?: never;
-        /** Remove a user */
-        delete: operations["users.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Appointment": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Search Appointment */
-        get: operations["fhir.search-appointments"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Appointment/_search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Search Appointment by a form */
-        post: operations["fhir.find-appointments"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Appointment/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read an Appointment */
-        get: operations["fhir.read-appointment"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Communication": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Search Communication: what happened with patients */
-        get: operations["fhir.search-communications"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Communication/_search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Search Communication by a form */
-        post: operations["fhir.find-communications"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Communication/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a Communication */
-        get: operations["fhir.read-communication"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/DocumentReference": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Search DocumentReference: records */
-        get: operations["fhir.search-documents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/DocumentReference/_search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Search DocumentReference by a form */
-        post: operations["fhir.find-documents"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/DocumentReference/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a DocumentReference */
-        get: operations["fhir.read-document"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Encounter": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Search Encounter: appointments that took place */
-        get: operations["fhir.search-encounters"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Encounter/_search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Search Encounter by a form */
-        post: operations["fhir.find-encounters"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Encounter/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read an Encounter */
-        get: operations["fhir.read-encounter"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/OperationDefinition/Patient-everything": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** What $everything can be asked */
-        get: operations["fhir.everything-definition"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Patient": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Search Patient */
-        get: operations["fhir.search-patients"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Patient/$export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Export all patients with their resources, asynchronously */
-        get: operations["fhir.export"];
-        put?: never;
-        /** Export all patients with their resources, asynchronously, by POST */
-        post: operations["fhir.export-by-post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Patient/_search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Search Patient, with what names a person in the body and not in the address */
-        post: operations["fhir.find-patients"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Patient/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a Patient */
-        get: operations["fhir.read-patient"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/Patient/{id}/$everything": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** All of a patient's resources */
-        get: operations["fhir.everything"];
-        put?: never;
-        /** All of a patient's resources, with Parameters in the body */
-        post: operations["fhir.everything-by-post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/exports/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** How far an export is, and where its files are */
-        get: operations["fhir.export-status"];
-        put?: never;
-        post?: never;
-        /** Cancel an export, or delete its files */
-        delete: operations["fhir.delete-export"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/exports/{id}/{type}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** A file of an export: one resource on each line */
-        get: operations["fhir.export-file"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/fhir/metadata": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** What the facade can do */
-        get: operations["fhir.metadata"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/health": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Whether the product serves */
-        get: operations["health.get"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1438,1867 +489,403 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         AcknowledgeFields: {
-            /** @description How the product was informed */
             note?: string;
         } & {
             [key: string]: unknown;
         };
-        AgendaItem: {
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description When it begins
-             */
-            datetime: string;
-            /** @description Its id there */
-            external_id: string | null;
-            /**
-             * Format: uuid
-             * @description Names the appointment in paths and events
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description Patient it belongs to
-             */
-            patient_id: string;
-            /** @description At most 120 characters */
-            patient_name: string;
-            /** @description Who does it */
-            professional: string;
-            /** @description Of a cancellation */
-            reason: string | null;
-            /**
-             * Format: date-time
-             * @description When the patient was reminded; null: not yet
-             */
-            reminded_at: string | null;
-            /** @description What is done */
-            service: string;
-            /** @description The connected product it came from */
-            source: string | null;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
-            status: "scheduled" | "confirmed" | "completed" | "cancelled" | "no_show";
-        };
-        Appointment: {
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description When it begins
-             */
-            datetime: string;
-            /** @description Its id there */
-            external_id: string | null;
-            /**
-             * Format: uuid
-             * @description Names the appointment in paths and events
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description Patient it belongs to
-             */
-            patient_id: string;
-            /** @description Who does it */
-            professional: string;
-            /** @description Of a cancellation */
-            reason: string | null;
-            /**
-             * Format: date-time
-             * @description When the patient was reminded; null: not yet
-             */
-            reminded_at: string | null;
-            /** @description What is done */
-            service: string;
-            /** @description The connected product it came from */
-            source: string | null;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
-            status: "scheduled" | "confirmed" | "completed" | "cancelled" | "no_show";
-        };
-        AppointmentFields: {
-            /**
-             * Format: date-time
-             * @description Without a UTC offset it counts in the clinic's time zone; the seconds may be left out
-             * @example 2026-03-02T09:00:00-03:00
-             */
-            datetime?: string;
-            /** @description Who does it */
-            professional?: string;
-            /** @description Of a cancellation; null: none */
-            reason?: string | null;
-            /** @description What is done */
-            service?: string;
-            /**
-             * @description Of a new one: scheduled
-             * @enum {string}
-             */
-            status?: "scheduled" | "confirmed" | "completed" | "cancelled" | "no_show";
-        } & {
-            [key: string]: unknown;
-        };
-        AppointmentSearch: {
-            /** @description The latest first */
-            appointments: components["schemas"]["AppointmentSummary"][];
-        };
-        AppointmentSummary: {
-            /**
-             * Format: date-time
-             * @description When it begins
-             */
-            datetime: string;
-            /**
-             * Format: uuid
-             * @description Names the appointment in this product
-             */
-            id: string;
-            /** @description Who does it */
-            professional: string;
-            /** @description What is done */
-            service: string;
-            /** @description State it is in */
-            status: string;
-            /** @description Page that says where the appointment is shown */
-            url: string;
-        };
         Clinic: {
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
             created_at: string;
-            /**
-             * @description The area code of phone numbers that are sent or imported without theirs; null: they are refused
-             * @example 11
-             */
             default_area_code: string | null;
-            /**
-             * Format: uuid
-             * @description Names the clinic: its tenant id
-             */
             id: string;
-            /**
-             * @description E-mails to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese
-             * @example pt-BR
-             */
             locale: string;
-            /** @description How people call it */
             name: string;
-            /** @description Administrators may ask for whole tax ids; each time is on record */
             reveal_cpf: boolean;
-            /**
-             * @description IANA zone that days are counted in
-             * @example America/Sao_Paulo
-             */
             timezone: string;
         };
         ClinicFields: {
-            /**
-             * @description An area code of Brazil; null: none
-             * @example 11
-             */
             default_area_code?: string | null;
-            /** @description Language of e-mails, such as pt-BR */
             locale?: string;
-            /** @description How patients know the clinic */
             name?: string;
-            /** @description Whether administrators may see whole tax ids */
             reveal_cpf?: boolean;
-            /** @description IANA zone that days are counted in */
             timezone?: string;
         } & {
             [key: string]: unknown;
         };
         ConnectProduct: {
-            /**
-             * @description The key that the other product issued
-             * @example msg_live_…
-             */
             api_key?: string;
-            /** @description A key this product issued for the other one before; absent: one is made */
             api_key_local?: string;
-            /** @description The same; document 1's name of it */
             api_key_remote?: string;
-            /**
-             * @description The base under which the other product's /integrations lies; usually ends in /api/v1
-             * @example https://messaging.example.com/api/v1
-             */
             api_url: string;
-            /** @description What the connection is used for, e.g. reminders */
             features?: string[];
-            /**
-             * @description The other product
-             * @example messaging
-             */
             product: string;
-            /** @description Where this product receives; absent: its own address */
             webhook_url?: string;
         };
         Deletion: {
-            /**
-             * Format: date-time
-             * @description When every product had acknowledged; null: not yet
-             */
             completed_at: string | null;
-            /**
-             * Format: uuid
-             * @description Names the request
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description Patient it belongs to
-             */
             patient_id: string;
-            /** @description Connected products that were asked to erase too */
             peers: components["schemas"]["DeletionPeer"][];
-            /**
-             * Format: date-time
-             * @description When it was asked for
-             */
             requested_at: string;
-            /**
-             * @description The patient is anonymized at once. waiting: for connected products; needs_attention: a product did not accept the event and has to be informed by other means; completed: all acknowledged
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "waiting" | "needs_attention" | "completed";
         };
         DeletionPeer: {
-            /**
-             * Format: date-time
-             * @description When it said that it erased; null: not yet
-             */
             acknowledged_at: string | null;
-            /**
-             * Format: uuid
-             * @description The user who recorded that the product was informed by other means; null: it accepted the event
-             */
             acknowledged_by: string | null;
-            /** @description What somebody wrote down about it; null: nothing */
             note: string | null;
-            /** @description Name of the other side */
             product: string;
-            /**
-             * @description failed: it did not accept the event for a day, or is paused or disconnected. The event is still sent when it is enabled or answers again; otherwise retry it, or inform the product by other means
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "acknowledged" | "failed";
         };
-        DuePayment: {
-            /**
-             * Format: double
-             * @description What is to be paid, in reais
-             */
-            amount: number;
-            /**
-             * Format: uuid
-             * @description What it is for; null: no appointment
-             */
-            appointment_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
-            created_at: string;
-            /** @description What it is for; may be empty */
-            description: string;
-            /**
-             * @description Last day to pay without being late, YYYY-MM-DD
-             * @example 2026-03-02
-             */
-            due_date: string;
-            /**
-             * Format: uuid
-             * @description Names the payment in paths
-             */
-            id: string;
-            /** @description How it was paid; null: it was not */
-            method: string | null;
-            /**
-             * Format: date-time
-             * @description When it was paid; null: it was not
-             */
-            paid_at: string | null;
-            /**
-             * Format: uuid
-             * @description Patient it belongs to
-             */
-            patient_id: string;
-            /** @description At most 120 characters */
-            patient_name: string;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
-            status: "pending" | "paid" | "overdue" | "cancelled";
-        };
-        Export: {
-            /** @description All, whatever became of them */
-            appointments: components["schemas"]["Appointment"][];
-            /** @description Whose data it is */
-            clinic: components["schemas"]["ExportClinic"];
-            /**
-             * Format: date-time
-             * @description When it was put together
-             */
-            exported_at: string;
-            /** @description The patient's id where they were imported from */
-            external_ref: string | null;
-            /** @description What happened with the patient */
-            interactions: components["schemas"]["Interaction"][];
-            /** @description Further numbers that are the patient's, as numbers are compared: without a Brazilian mobile's ninth digit */
-            linked_phones: string[];
-            /** @description Whom it is about */
-            patient: components["schemas"]["Patient"];
-            /** @description All, whatever became of them */
-            payments: components["schemas"]["Payment"][];
-            /** @description What was written down, the latest first */
-            records: components["schemas"]["Record"][];
-            /** @description The patient's numbers in other lists that were imported */
-            references: components["schemas"]["Reference"][];
-        };
-        ExportClinic: {
-            /**
-             * Format: uuid
-             * @description Names the clinic: its tenant id
-             */
-            id: string;
-            /** @description How people call it */
-            name: string;
-        };
-        ExportManifest: {
-            /** @description Always empty: a problem delays the export */
-            error: components["schemas"]["ExportManifestFile"][];
-            /** @description One file of each type that has resources */
-            output: components["schemas"]["ExportManifestFile"][];
-            /** @description The address of the request */
-            request: string;
-            /** @description true: files are read with the credentials of the request */
-            requiresAccessToken: boolean;
-            /**
-             * Format: date-time
-             * @description Changes until then are in the files, later ones may be: the _since of the next export
-             */
-            transactionTime: string;
-        };
-        ExportManifestFile: {
-            /**
-             * Format: int64
-             * @description Resources in it
-             */
-            count: number;
-            /** @description Of the resources */
-            type: string;
-            /** @description Its address */
-            url: string;
-        };
-        ForgotPassword: {
-            /**
-             * @description E-mail address of the user
-             * @example bia@example.com
-             */
-            email: string;
-        } & {
-            [key: string]: unknown;
-        };
-        FoundPatient: {
-            /**
-             * Format: double
-             * @description Sum of what is still to be paid
-             */
-            balance_due: number;
-            /** @description Day of birth, YYYY-MM-DD; null: unknown */
-            birth_date: string | null;
-            /** @description All but the last two digits are hidden */
-            cpf: string | null;
-            /** @description Where mail goes; null: none */
-            email: string | null;
-            /**
-             * Format: uuid
-             * @description Names the patient in this product
-             */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When the latest one took place; null: none
-             */
-            last_appointment: string | null;
-            /** @description How people call it */
-            name: string;
-            /**
-             * Format: date-time
-             * @description When the next one begins; null: none
-             */
-            next_appointment: string | null;
-            /** @description International, with its plus */
-            phone: string | null;
-            /** @description Whether the patient is in use or archived */
-            status: string;
-        };
         HubAttemptItem: {
-            /** @description Why there is no complete answer */
             error: string | null;
-            /**
-             * Format: int64
-             * @description Which attempt of the delivery, from 1
-             */
             number: number;
-            /** @description Where the time went */
             phases: components["schemas"]["HubPhases"];
-            /** @description As sent, secrets masked */
             request_headers: {
                 [key: string]: string;
             };
-            /** @description Its beginning, at most 4 KiB; {"erased":true} once it was erased with the payload */
             response_body: string | null;
-            /** @description Headers of the answer, the longest cut */
             response_headers: {
                 [key: string]: string;
             };
-            /**
-             * Format: date-time
-             * @description When the request was made
-             */
             started_at: string;
-            /**
-             * Format: int64
-             * @description null where no answer came
-             */
             status_code: number | null;
-        };
-        HubAuditedAction: {
-            /**
-             * @description Operation that was called, by its id
-             * @example integrations.connect
-             */
-            action: string;
-            /** @description Who did it */
-            actor: components["schemas"]["HubAuditedActor"];
-            /**
-             * Format: date-time
-             * @description When it happened
-             */
-            at: string;
-            /**
-             * Format: int64
-             * @description How often it happened within the minute. Above 1 only for webhooks without a valid signature, by key and address; the other fields are those of the first
-             * @example 1
-             */
-            count: number;
-            /**
-             * @description The data it was about; empty: of neither
-             * @enum {string}
-             */
-            environment: "live" | "test" | "";
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
-            id: string;
-            /**
-             * @description Address the request came from
-             * @example 203.0.113.7
-             */
-            ip: string;
-            /** @description X-Request-Id of the request, which the hub's log has too */
-            request_id: string;
-            /**
-             * @description Kind of thing that was acted on
-             * @example integrations
-             */
-            resource: string;
-            /** @description May be empty */
-            resource_id: string;
-            /**
-             * Format: int64
-             * @description HTTP status of the outcome
-             * @example 200
-             */
-            status: number;
-            /** @description The person whose data it was about, such as a patient's id; empty: nobody in particular */
-            subject_id: string;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
-            tenant_id: string | null;
-        };
-        HubAuditedActor: {
-            /** @description May be empty */
-            id: string;
-            /** @description The user's name, an operator's address, or how a key begins and ends */
-            label: string;
-            /**
-             * @description Kind of whoever acted
-             * @enum {string}
-             */
-            type: "operator" | "token" | "key" | "tenant_user" | "system" | "anonymous";
         };
         HubConnected: {
-            /** @description How the key ends that the other product uses here */
             api_key_local: string | null;
-            /** @description How the key ends that is used there */
             api_key_remote: string | null;
-            /** @description Base under which the other product's /integrations lies */
             api_url: string;
-            /**
-             * Format: uuid
-             * @description The same as tenant_id
-             */
             clinic_id: string;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Paused by an administrator */
             disabled: boolean;
-            /** @description The uses asked for when connecting */
             enabled: string[];
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /** @description What the other product offers */
             features: string[];
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /** @description Why it does not work, for people */
             last_error: string | null;
-            /**
-             * Format: date-time
-             * @description When the other side was last asked whether it works; null: never
-             */
             last_health_check: string | null;
-            /** @description The other product; external until a peer that registered without its name sends an event */
             product: string;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive" | "error";
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
-            /** @description How the secret ends */
             webhook_secret: string | null;
-            /** @description Where this product receives */
             webhook_url: string;
         };
-        HubConnectedList: {
-            /** @description All of the tenant in this environment */
-            integrations: components["schemas"]["HubConnected"][];
-        };
         HubDetail: {
-            /**
-             * Format: int64
-             * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
-             */
             attempt_count: number;
-            /** @description Every attempt, oldest first */
             attempts: components["schemas"]["HubAttemptItem"][];
-            /** @description Ties events and deliveries of one matter together; null: none */
+            behind_in_order: boolean;
             correlation_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Whether the receiver has confirmed it */
             delivered: boolean;
-            /**
-             * @description Whether the hub sends it (outbound) or received it (inbound)
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction: "inbound" | "outbound";
-            /**
-             * Format: int64
-             * @description Duration of the last attempt, milliseconds
-             */
             duration_ms: number | null;
-            /**
-             * Format: uuid
-             * @description Endpoint it went to, or null
-             */
             endpoint_id: string | null;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * @description Event id; empty for a refused webhook without a valid one
-             * @example evt_0123456789abcdef
-             */
             event_id: string;
-            /** @description What happened, such as appointment.created */
             event_type: string;
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * Format: uuid
-             * @description Delivery id
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description Integration it went to, or null
-             */
             integration_id: string | null;
-            /**
-             * Format: date-time
-             * @description When the next attempt is due; null while one is under way or none will come
-             */
             next_attempt_at: string | null;
-            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
             ordering_key: string | null;
-            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
             out_of_order: boolean;
-            /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
-            /**
-             * @description When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send
-             * @enum {string}
-             */
+            /** @enum {string} */
             priority: "high" | "normal" | "bulk";
-            /** @description Product the event came from */
             product: string;
-            /** @description Why it is parked or failed */
             reason: string | null;
-            /**
-             * @description URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known
-             * @example https://example.com/hooks
-             */
             receiver: string;
-            /** @description Beginning of the last answer's body, at most 4 KiB */
             response_body: string | null;
-            /**
-             * Format: int64
-             * @description Attempts after the first
-             */
             retries: number;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "delivered" | "parked" | "failed";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt; null without an answer
-             */
             status_code: number | null;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to; null: it is sent to an alert of the operators
-             */
             tenant_id: string | null;
-            /**
-             * @description How people call the customer
-             * @example Acme
-             */
             tenant_name: string;
-            /** @description Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked */
             waiting: components["schemas"]["HubWaiting"] | null;
         };
-        HubFieldProblem: {
-            /**
-             * @description Where the input is
-             * @example body.url
-             */
-            location: string;
-            /** @description What is wrong with it */
-            message: string;
-        };
-        HubHealth: {
-            /**
-             * @description Whether the database answers
-             * @enum {string}
-             */
-            db: "connected" | "disconnected";
-            /**
-             * @description Whether Redis answers
-             * @enum {string}
-             */
-            redis: "connected" | "disconnected";
-            /**
-             * @description Name of the product
-             * @example clinic
-             */
-            service: string;
-            /**
-             * @description unavailable without the database; the hub works without Redis for a while
-             * @enum {string}
-             */
-            status: "ok" | "unavailable";
-            /**
-             * @description Of the product
-             * @example 1.0.0
-             */
-            version: string;
-        };
         HubIssuedKey: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * Format: date-time
-             * @description null: never
-             */
             expires_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description The integration it is bound to
-             */
             integration_id: string | null;
-            /** @description How the key ends */
             last4: string;
-            /**
-             * Format: date-time
-             * @description When a request last came with it; null: never
-             */
             last_used_at: string | null;
-            /** @description Note of what the key is for */
             name: string;
-            /** @description How the key begins */
             prefix: string;
-            /**
-             * @description Requests allowed: 100-M is 100 in a minute
-             * @example 100-M
-             */
             rate: string;
-            /**
-             * Format: uuid
-             * @description The key that a rotation made
-             */
             replaced_by: string | null;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /** @description What the key may do */
             scopes: string[];
         };
         HubItem: {
-            /**
-             * Format: int64
-             * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
-             */
             attempt_count: number;
-            /** @description Ties events and deliveries of one matter together; null: none */
+            behind_in_order: boolean;
             correlation_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Whether the receiver has confirmed it */
             delivered: boolean;
-            /**
-             * @description Whether the hub sends it (outbound) or received it (inbound)
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction: "inbound" | "outbound";
-            /**
-             * Format: int64
-             * @description Duration of the last attempt, milliseconds
-             */
             duration_ms: number | null;
-            /**
-             * Format: uuid
-             * @description Endpoint it went to, or null
-             */
             endpoint_id: string | null;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * @description Event id; empty for a refused webhook without a valid one
-             * @example evt_0123456789abcdef
-             */
             event_id: string;
-            /** @description What happened, such as appointment.created */
             event_type: string;
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * Format: uuid
-             * @description Delivery id
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description Integration it went to, or null
-             */
             integration_id: string | null;
-            /**
-             * Format: date-time
-             * @description When the next attempt is due; null while one is under way or none will come
-             */
             next_attempt_at: string | null;
-            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
             ordering_key: string | null;
-            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
             out_of_order: boolean;
-            /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
-            /**
-             * @description When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send
-             * @enum {string}
-             */
+            /** @enum {string} */
             priority: "high" | "normal" | "bulk";
-            /** @description Product the event came from */
             product: string;
-            /** @description Why it is parked or failed */
             reason: string | null;
-            /**
-             * @description URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known
-             * @example https://example.com/hooks
-             */
             receiver: string;
-            /** @description Beginning of the last answer's body, at most 4 KiB */
             response_body: string | null;
-            /**
-             * Format: int64
-             * @description Attempts after the first
-             */
             retries: number;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "delivered" | "parked" | "failed";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt; null without an answer
-             */
             status_code: number | null;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to; null: it is sent to an alert of the operators
-             */
             tenant_id: string | null;
-            /**
-             * @description How people call the customer
-             * @example Acme
-             */
             tenant_name: string;
         };
         HubNewKey: {
-            /** @description Shown now and never again */
             api_key: string;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * Format: date-time
-             * @description null: never
-             */
             expires_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description The integration it is bound to
-             */
             integration_id: string | null;
-            /** @description How the key ends */
             last4: string;
-            /**
-             * Format: date-time
-             * @description When a request last came with it; null: never
-             */
             last_used_at: string | null;
-            /** @description Note of what the key is for */
             name: string;
-            /** @description How the key begins */
             prefix: string;
-            /**
-             * @description Requests allowed: 100-M is 100 in a minute
-             * @example 100-M
-             */
             rate: string;
-            /**
-             * Format: uuid
-             * @description The key that a rotation made
-             */
             replaced_by: string | null;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /** @description What the key may do */
             scopes: string[];
         };
-        HubPageAuditedAction: {
-            /** @description The items of this page */
-            items: components["schemas"]["HubAuditedAction"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
-            next_cursor: string | null;
-        };
         HubPageIssuedKey: {
-            /** @description The items of this page */
             items: components["schemas"]["HubIssuedKey"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         HubPageItem: {
-            /** @description The items of this page */
             items: components["schemas"]["HubItem"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
-        HubPeerStatus: {
-            /** @description The tenant as this product names it */
-            clinic_id: string;
-            /** @description The same as tenant_name */
-            clinic_name: string;
-            /**
-             * @description Whether the key is for live or test data
-             * @enum {string}
-             */
-            environment: "live" | "test";
-            /** @description What this product offers */
-            features: string[];
-            /** @description The name of this product */
-            product: string;
-            /**
-             * @description Always active: otherwise the key is refused
-             * @enum {string}
-             */
-            status: "active";
-            /**
-             * Format: uuid
-             * @description Tenant the key belongs to
-             */
-            tenant_id: string;
-            /** @description What the hub calls the tenant */
-            tenant_name: string;
-            /** @description Of this product */
-            version: string;
-        };
         HubPhases: {
-            /**
-             * Format: double
-             * @description Milliseconds until the connection stood
-             */
             connect_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds until the address was found
-             */
             dns_ms: number;
-            /**
-             * Format: double
-             * @description Request written until the first byte of the answer
-             */
             first_byte_ms: number;
-            /**
-             * Format: double
-             * @description Due until started
-             */
             queue_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds of the TLS handshake
-             */
             tls_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds of the whole attempt
-             */
             total_ms: number;
         };
-        HubReceivedEvent: {
-            /**
-             * @description Names the event, as sent
-             * @example evt_0123456789abcdef
-             */
-            id: string;
-            /** @description Always true: the event is stored */
-            received: boolean;
-            /**
-             * @description accepted: it took effect; duplicate: it came before; ignored: it concerns nothing here
-             * @enum {string}
-             */
-            status: "accepted" | "duplicate" | "ignored";
-        };
-        HubRegisteredPeer: {
-            /** @description What this product offers */
-            features: string[];
-            /**
-             * Format: uuid
-             * @description Connection it belongs to
-             */
-            integration_id: string;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
-            status: "active" | "inactive" | "error";
-            /** @description Only where the caller brought none: it was made here */
-            webhook_secret?: string;
-            /** @description Where this product takes events */
-            webhook_url: string;
-        };
         HubRetriedWebhook: {
-            /**
-             * Format: uuid
-             * @description Of the delivery
-             */
             id: string;
-            /**
-             * @description It is sent at once
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending";
         };
         HubRevoked: {
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /**
-             * @description Always inactive
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "inactive";
         };
         HubRotatedSecret: {
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: date-time
-             * @description Until then the old secret is accepted too
-             */
             previous_secret_until: string | null;
-            /** @description Shown now and never again */
             webhook_secret: string;
         };
         HubTested: {
-            /** @description The same for programs */
             code: string | null;
-            /**
-             * Format: int64
-             * @description How long the other side took, in milliseconds
-             */
             duration_ms: number;
-            /** @description What is wrong, for people */
             error: string | null;
-            /** @description What the other side offers */
             features: string[];
-            /** @description Whether the other side answered as it should */
             ok: boolean;
-            /**
-             * @description Of the integration, now
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive" | "error";
-            /** @description Of the other product */
             version: string | null;
         };
-        HubUnregistered: {
-            /**
-             * Format: uuid
-             * @description Connection it belongs to
-             */
-            integration_id: string;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
-            status: "active" | "inactive" | "error";
-        };
         HubWaiting: {
-            /**
-             * Format: int64
-             * @description Deliveries to the same receiver that go first, counted up to 10000
-             */
             ahead: number;
-            /**
-             * Format: uuid
-             * @description Delivery of the same ordering key that is sent next and holds up this one; null: none
-             */
             behind: string | null;
-            /**
-             * @description What keeps it: the next retry's time; an attempt that runs; deliveries to the same receiver that are earlier or of a higher priority; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled; earlier deliveries of the same ordering key
-             * @enum {string}
-             */
+            /** @enum {string} */
             cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled" | "behind_in_order";
-            /**
-             * Format: date-time
-             * @description When a parked delivery fails for good; null while it is pending
-             */
             expires_at: string | null;
-            /**
-             * @description The same in a sentence
-             * @example Attempt 3 is due at 14:03:07 UTC.
-             */
             explanation: string;
-            /**
-             * Format: int64
-             * @description Attempts at the receiver that failed since one succeeded, as far as their deliveries still wait; counted up to 100. From 10 on the breaker is open
-             */
             failures: number;
-            /** @description What the integration's last check found; null: nothing, or an endpoint */
+            holds_up: number;
             last_error: string | null;
-            /**
-             * Format: int64
-             * @description Deliveries a minute that the receiver gets at most; 0: as many as it takes
-             */
             rate_per_minute: number;
-            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, sending it again by hand, or discarding the one it is behind */
             release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry" | "discard")[];
-            /**
-             * Format: date-time
-             * @description Since when it waits for this; null: unknown
-             */
             since: string | null;
-            /**
-             * Format: date-time
-             * @description When the hub acts next by itself; null: no time is set
-             */
             until: string | null;
         };
-        HubWebhookEnvelope: {
-            /** @description Ties events of one story together; null or absent: none */
-            correlation_id?: string | null;
-            /** @description What the event says; its members depend on event_type */
-            data: {
-                [key: string]: unknown;
-            };
-            /**
-             * @description What happened, such as appointment.created
-             * @example patient.created
-             */
-            event_type: string;
-            /**
-             * @description evt_ and 16 hexadecimal digits, compared in lowercase
-             * @example evt_0123456789abcdef
-             */
-            id: string;
-            /** @description The sender */
-            product: string;
-            /**
-             * @description When it happened, at most 30 days ago
-             * @example 2026-01-02T03:04:05Z
-             */
-            timestamp: string;
-        } & {
-            [key: string]: unknown;
-        };
         Import: {
-            /**
-             * Format: int64
-             * @description How many patients are new
-             */
             created: number;
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
             created_at: string;
-            /** @description Nothing is changed; the counts say what would be */
             dry_run: boolean;
-            /**
-             * Format: int64
-             * @description Lines with an error
-             */
             failed: number;
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * @description What kind of file it is
-             * @enum {string}
-             */
+            /** @enum {string} */
             format: "csv" | "fhir-ndjson";
-            /**
-             * Format: uuid
-             * @description Names the import in paths
-             */
             id: string;
-            /** @description Why the import as a whole failed */
             problem: string | null;
-            /**
-             * Format: int64
-             * @description Of them, so far
-             */
             processed: number;
-            /**
-             * Format: int64
-             * @description Lines without new data, and lines about erased patients; the latter are among the errors
-             */
             skipped: number;
-            /** @description The list that the patients' numbers belong to; empty: what the file names, else the clinic's own */
             source: string;
-            /**
-             * @description How far it is
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "running" | "done" | "failed";
-            /**
-             * Format: int64
-             * @description Patients in the file
-             */
             total: number;
-            /** @description null: it was not asked for */
             undo: components["schemas"]["ImportUndo"] | null;
-            /**
-             * Format: int64
-             * @description How many patients were changed
-             */
             updated: number;
-            /**
-             * Format: int64
-             * @description Lines with a warning; they are among the created, updated or skipped ones
-             */
             warned: number;
         };
         ImportColumn: {
-            /**
-             * @description What the column is used for; null: it is ignored
-             * @enum {string|null}
-             */
+            /** @enum {string|null} */
             field: "external_id" | "name" | "family_name" | "social_name" | "phone" | "email" | "cpf" | "birth_date" | "status" | null;
-            /** @description First line of the column */
             heading: string;
         };
         ImportDetail: {
-            /**
-             * Format: int64
-             * @description How many patients are new
-             */
             created: number;
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
             created_at: string;
-            /** @description Nothing is changed; the counts say what would be */
             dry_run: boolean;
-            /** @description The first thousand */
             errors: components["schemas"]["ImportError"][];
-            /**
-             * Format: int64
-             * @description Lines with an error
-             */
             failed: number;
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * @description What kind of file it is
-             * @enum {string}
-             */
+            /** @enum {string} */
             format: "csv" | "fhir-ndjson";
-            /**
-             * Format: uuid
-             * @description Names the import in paths
-             */
             id: string;
-            /** @description What an undo left as it is, and why: the first thousand */
             kept_patients: components["schemas"]["KeptPatient"][];
-            /** @description Why the import as a whole failed */
             problem: string | null;
-            /**
-             * Format: int64
-             * @description Of them, so far
-             */
             processed: number;
-            /**
-             * Format: int64
-             * @description Lines without new data, and lines about erased patients; the latter are among the errors
-             */
             skipped: number;
-            /** @description The list that the patients' numbers belong to; empty: what the file names, else the clinic's own */
             source: string;
-            /**
-             * @description How far it is
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "running" | "done" | "failed";
-            /**
-             * Format: int64
-             * @description Patients in the file
-             */
             total: number;
-            /** @description null: it was not asked for */
             undo: components["schemas"]["ImportUndo"] | null;
-            /**
-             * Format: int64
-             * @description How many patients were changed
-             */
             updated: number;
-            /**
-             * Format: int64
-             * @description Lines with a warning; they are among the created, updated or skipped ones
-             */
             warned: number;
-            /** @description The first thousand */
             warnings: components["schemas"]["ImportWarning"][];
         };
         ImportError: {
-            /** @description For people, without the values */
             error: string;
-            /**
-             * Format: int64
-             * @description The first line of the file is 1
-             */
             line: number;
         };
         ImportMade: {
-            /** @description Whether it only checks */
             dry_run: boolean;
-            /**
-             * Format: uuid
-             * @description Names the import in paths
-             */
             id: string;
-            /** @description How the first rows are understood */
             preview: components["schemas"]["ImportPreview"];
         };
         ImportPreview: {
-            /** @description Of a table, in order */
             columns: components["schemas"]["ImportColumn"][];
-            /** @description The first 20 */
             rows: components["schemas"]["ImportPreviewRow"][];
-            /**
-             * Format: int64
-             * @description Rows of the file
-             */
             total: number;
         };
         ImportPreviewRow: {
-            /** @description Day of birth, YYYY-MM-DD; null: unknown */
             birth_date: string | null;
-            /** @description All but the last two digits are hidden */
             cpf: string | null;
-            /** @description Where mail goes; null: none */
             email: string | null;
-            /** @description Why the row cannot be imported */
             error: string | null;
-            /** @description What the other system calls the patient; null: nothing */
             external_id: string | null;
-            /**
-             * Format: int64
-             * @description Where the row is in the file, from 1
-             */
             line: number;
-            /** @description How people call it */
             name: string;
-            /** @description As understood, +5511987654321; null: none */
             phone: string | null;
-            /** @description null: the row does not say it */
             status: string | null;
-            /** @description What is left out */
             warnings: string[];
         };
         ImportUndo: {
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * Format: int64
-             * @description Patients that stay as they are
-             */
             kept: number;
-            /**
-             * @description How far it is
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "running" | "done";
-            /**
-             * Format: int64
-             * @description Patients that are as they were before, or that are removed
-             */
             undone: number;
         };
         ImportWarning: {
-            /**
-             * Format: int64
-             * @description The first line of the file is 1
-             */
             line: number;
-            /** @description For people, without the values */
             warning: string;
         };
         InboxEntry: {
-            /** @description Names the event, as the other product sent it */
             event_id: string;
-            /** @description What happened, such as appointment.created */
             event_type: string;
-            /**
-             * Format: uuid
-             * @description Names the entry in paths
-             */
             id: string;
-            /** @description As long as it is open */
             name: string | null;
-            /**
-             * Format: date-time
-             * @description When it happened, as the other product says
-             */
             occurred_at: string;
-            /**
-             * Format: uuid
-             * @description Whom it was linked to; null: nobody
-             */
             patient_id: string | null;
-            /** @description As long as it is open */
             phone: string | null;
-            /** @description That sent it */
             product: string;
-            /**
-             * Format: date-time
-             * @description When it came in
-             */
             received_at: string;
-            /**
-             * Format: date-time
-             * @description When it was linked or dismissed; null: it is open
-             */
             settled_at: string | null;
-            /**
-             * @description Whether somebody has said whom it is about
-             * @enum {string}
-             */
+            starts_at: string | null;
+            /** @enum {string} */
             status: "open" | "linked" | "dismissed";
-            /**
-             * Format: uuid
-             * @description The patient who has this number by now; null where nobody has, or several. As long as it is open
-             */
             suggested_patient_id: string | null;
-            /** @description What it tells, as it would stand on a patient's history: of a message its text, of a booking service, professional and time. As long as it is open */
             summary: string | null;
         };
         InboxLink: {
-            /**
-             * Format: uuid
-             * @description Whom the event is about
-             */
             patient_id: string;
         } & {
             [key: string]: unknown;
         };
         InboxLinked: {
-            /**
-             * Format: int64
-             * @description Other entries from the same number, or about the same ticket or appointment, that followed in this request: at most 200, the oldest first
-             */
             also_linked: number;
-            /** @description Names the event, as the other product sent it */
             event_id: string;
-            /** @description What happened, such as appointment.created */
             event_type: string;
-            /**
-             * Format: uuid
-             * @description Names the entry in paths
-             */
             id: string;
-            /** @description As long as it is open */
             name: string | null;
-            /**
-             * Format: date-time
-             * @description When it happened, as the other product says
-             */
             occurred_at: string;
-            /**
-             * Format: uuid
-             * @description Whom it was linked to; null: nobody
-             */
             patient_id: string | null;
-            /** @description As long as it is open */
             phone: string | null;
-            /** @description That sent it */
             product: string;
-            /**
-             * Format: date-time
-             * @description When it came in
-             */
             received_at: string;
-            /**
-             * Format: date-time
-             * @description When it was linked or dismissed; null: it is open
-             */
             settled_at: string | null;
-            /**
-             * @description Whether somebody has said whom it is about
-             * @enum {string}
-             */
+            starts_at: string | null;
+            /** @enum {string} */
             status: "open" | "linked" | "dismissed";
-            /** @description There are more of them; they follow in the background within minutes, and are open until then */
             still_linking: boolean;
-            /**
-             * Format: uuid
-             * @description The patient who has this number by now; null where nobody has, or several. As long as it is open
-             */
             suggested_patient_id: string | null;
-            /** @description What it tells, as it would stand on a patient's history: of a message its text, of a booking service, professional and time. As long as it is open */
             summary: string | null;
         };
-        Interaction: {
-            /**
-             * Format: uuid
-             * @description Names the interaction
-             */
-            id: string;
-            /**
-             * @description Kind of what happened
-             * @example message_received
-             */
-            interaction_type: string;
-            /**
-             * Format: date-time
-             * @description When it happened
-             */
-            occurred_at: string;
-            /**
-             * Format: uuid
-             * @description Patient it belongs to
-             */
-            patient_id: string;
-            /** @description The product it comes from */
-            source: string;
-            /** @description There; of events, the event's id */
-            source_id: string;
-            /** @description What happened, in words */
-            summary: string;
-        };
-        InteractionLogged: {
-            /**
-             * Format: uuid
-             * @description Names what was logged
-             */
-            interaction_id: string;
-            /** @description Always true: it is in the patient's history */
-            logged: boolean;
-            /**
-             * Format: uuid
-             * @description Patient it belongs to
-             */
-            patient_id: string;
-        };
         IssueKey: {
-            /**
-             * @description Absent: that of the header X-Environment, live without it
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment?: "live" | "test";
-            /**
-             * Format: date-time
-             * @description Absent: never
-             */
             expires_at?: string;
-            /** @description How people call it */
             name?: string;
-            /** @description Absent: the product's features */
             scopes?: string[];
         };
         KeptPatient: {
-            /**
-             * Format: int64
-             * @description Of the file
-             */
             line: number;
-            /**
-             * Format: uuid
-             * @description Who was not taken back
-             */
             patient_id: string;
-            /** @description For people */
             reason: string;
         };
-        LogInteraction: {
-            /** @description Lower-case, with underscores: message_received, ticket_closed, … */
-            interaction_type: string;
-            /**
-             * Format: uuid
-             * @description As search/patients answers it. With patient_phone, the patient has to have that number
-             */
-            patient_id?: string;
-            /**
-             * @description Required without patient_id. Of several patients with the number the most likely one is taken
-             * @example +5511987654321
-             */
-            patient_phone?: string;
-            /** @description Originating product; absent: the key's. A connected product's key speaks for that product only, once the product is known */
-            source?: string;
-            /** @description Identifier there; the same one is logged once, and is refused with 409 for anything else */
-            source_id?: string;
-            /** @description What happened, in words */
-            summary?: string;
-        } & {
-            [key: string]: unknown;
-        };
         Login: {
-            /**
-             * @description E-mail address of the user
-             * @example bia@example.com
-             */
             email: string;
-            /** @description Password of the user */
             password: string;
         } & {
             [key: string]: unknown;
         };
-        Merge: {
-            /**
-             * Format: uuid
-             * @description By which the merge can be undone for 30 days
-             */
-            merge_id: string;
-        };
-        MergePatient: {
-            /**
-             * Format: uuid
-             * @description The patient who stays and gets everything, of the same clinic and environment
-             */
-            into: string;
-        } & {
-            [key: string]: unknown;
-        };
         Message: {
-            /** @description Text for people */
             message: string;
         };
-        NewAppointment: {
-            /**
-             * Format: date-time
-             * @description Without a UTC offset it counts in the clinic's time zone; the seconds may be left out
-             * @example 2026-03-02T09:00:00-03:00
-             */
-            datetime: string;
-            /** @description Who does it */
-            professional?: string;
-            /** @description Of a cancellation; null: none */
-            reason?: string | null;
-            /** @description What is done */
-            service?: string;
-            /**
-             * @description Of a new one: scheduled
-             * @enum {string}
-             */
-            status?: "scheduled" | "confirmed" | "completed" | "cancelled" | "no_show";
-        } & {
-            [key: string]: unknown;
-        };
-        NewInteraction: {
-            /**
-             * @description Kind of what happened
-             * @example phone_call
-             */
-            interaction_type: string;
-            /** @description Absent: now */
-            occurred_at?: string;
-            /** @description What happened, in words */
-            summary: string;
-        } & {
-            [key: string]: unknown;
-        };
-        NewPatient: {
-            /**
-             * Format: date
-             * @description Not in the future; null: unknown
-             * @example 1990-05-17
-             */
-            birth_date?: string | null;
-            /**
-             * @description Its check digits have to be right; null: none
-             * @example 529.982.247-25
-             */
-            cpf?: string | null;
-            /**
-             * Format: email
-             * @description null: none
-             * @example ana@example.com
-             */
-            email?: string | null;
-            /**
-             * @description What the patient is called
-             * @example Ana Souza
-             */
-            name: string;
-            /**
-             * @description International, or Brazilian with its area code, which default_area_code of the clinic replaces; null: none
-             * @example +5511987654321
-             */
-            phone?: string | null;
-            /**
-             * @description Of a new one: active
-             * @enum {string}
-             */
-            status?: "active" | "inactive";
-        } & {
-            [key: string]: unknown;
-        };
-        NewPayment: {
-            /**
-             * Format: double
-             * @description What is to be paid, above 0
-             * @example 150
-             */
-            amount: number;
-            /**
-             * Format: uuid
-             * @description null or absent: of no appointment
-             */
-            appointment_id?: string | null;
-            /** @description What it is for */
-            description?: string;
-            /**
-             * Format: date
-             * @description Last day to pay without being late, YYYY-MM-DD
-             * @example 2026-03-02
-             */
-            due_date: string;
-            /** @description Of one that is paid; null or absent: not known */
-            method?: string | null;
-            /** @description Of one that is paid; absent: now */
-            paid_at?: string;
-            /**
-             * @description pending: it is to be paid; paid: it was, now
-             * @default pending
-             * @enum {string}
-             */
-            status: "pending" | "paid";
-        } & {
-            [key: string]: unknown;
-        };
-        NewProfessional: {
-            /** @description Of a new one: true */
-            is_active?: boolean;
-            /**
-             * @description How patients know the professional
-             * @example Dra. Lia Prado
-             */
-            name: string;
-            /**
-             * @description Number at the professional council; null: none
-             * @example CRM/SP 123456
-             */
-            register?: string | null;
-            /** @description null: none */
-            specialty?: string | null;
-        } & {
-            [key: string]: unknown;
-        };
-        NewRecord: {
-            /** @description What is written down */
-            content?: string;
-            /**
-             * Format: date
-             * @description Day it is about, YYYY-MM-DD
-             * @example 2026-03-02
-             */
-            date: string;
-            /** @description Who wrote it */
-            professional?: string;
-            /**
-             * @description Who may read it: N normal, R restricted, V very restricted
-             * @default N
-             * @enum {string}
-             */
-            sensitivity: "N" | "R" | "V";
-            /** @description For connected products */
-            summary?: string;
-            /**
-             * @description Kind of record
-             * @example consultation
-             */
-            type: string;
-            /** @description null or absent: none */
-            url?: string | null;
-        } & {
-            [key: string]: unknown;
-        };
         NewUser: {
-            /**
-             * @description Login of the user, and where mail goes
-             * @example caio@example.com
-             */
             email: string;
-            /** @description How people call it */
             name: string;
-            /** @description Absent: the user gets a link by e-mail to set one */
             password?: string;
             /**
-             * @description What the user may do
              * @default staff
              * @enum {string}
              */
@@ -3306,778 +893,96 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        Overdue: {
-            /**
-             * Format: int64
-             * @description Payments that became overdue now
-             */
-            overdue: number;
-        };
-        PageAgendaItem: {
-            /** @description Entries of this page */
-            items: components["schemas"]["AgendaItem"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
-            page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
-            pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
-            per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
-            total: number;
-        };
-        PageAppointment: {
-            /** @description Entries of this page */
-            items: components["schemas"]["Appointment"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
-            page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
-            pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
-            per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
-            total: number;
-        };
         PageDeletion: {
-            /** @description Entries of this page */
             items: components["schemas"]["Deletion"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
             page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
             pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
             per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
-            total: number;
-        };
-        PageDuePayment: {
-            /** @description Entries of this page */
-            items: components["schemas"]["DuePayment"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
-            page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
-            pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
-            per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
             total: number;
         };
         PageImport: {
-            /** @description Entries of this page */
             items: components["schemas"]["Import"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
             page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
             pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
             per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
             total: number;
         };
         PageInboxEntry: {
-            /** @description Entries of this page */
             items: components["schemas"]["InboxEntry"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
             page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
             pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
             per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
-            total: number;
-        };
-        PageInteraction: {
-            /** @description Entries of this page */
-            items: components["schemas"]["Interaction"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
-            page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
-            pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
-            per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
             total: number;
         };
         PagePatient: {
-            /** @description Entries of this page */
             items: components["schemas"]["Patient"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
             page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
             pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
             per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
-            total: number;
-        };
-        PagePayment: {
-            /** @description Entries of this page */
-            items: components["schemas"]["Payment"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
-            page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
-            pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
-            per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
-            total: number;
-        };
-        PageRecord: {
-            /** @description Entries of this page */
-            items: components["schemas"]["Record"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
-            page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
-            pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
-            per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
-            total: number;
-        };
-        PageRecordAccess: {
-            /** @description Entries of this page */
-            items: components["schemas"]["RecordAccess"][];
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             */
-            page: number;
-            /**
-             * Format: int64
-             * @description How many parts the list has
-             */
-            pages: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             */
-            per_page: number;
-            /**
-             * Format: int64
-             * @description How many entries all pages have
-             */
             total: number;
         };
         Patient: {
-            /**
-             * Format: double
-             * @description Payments that are pending or overdue
-             */
             balance_due: number;
-            /**
-             * @description Day of birth, YYYY-MM-DD; null: unknown
-             * @example 1990-05-17
-             */
             birth_date: string | null;
-            /**
-             * @description All but the last two digits are hidden
-             * @example ***.***.***-09
-             */
             cpf: string | null;
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
             created_at: string;
-            /** @description Where mail goes; null: none */
             email: string | null;
-            /**
-             * Format: uuid
-             * @description Names the patient in paths and events
-             */
             id: string;
-            /**
-             * Format: date-time
-             * @description When the latest one took place; null: none
-             */
             last_appointment: string | null;
-            /** @description How people call it */
             name: string;
-            /**
-             * Format: date-time
-             * @description When the next one begins; null: none
-             */
             next_appointment: string | null;
-            /**
-             * @description In international form; null: none
-             * @example +5511987654321
-             */
             phone: string | null;
-            /**
-             * @description Whether the patient is in use, archived, or erased
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive" | "anonymized";
         };
         PatientFields: {
-            /**
-             * Format: date
-             * @description Not in the future; null: unknown
-             * @example 1990-05-17
-             */
             birth_date?: string | null;
-            /**
-             * @description Its check digits have to be right; null: none
-             * @example 529.982.247-25
-             */
             cpf?: string | null;
-            /**
-             * Format: email
-             * @description null: none
-             * @example ana@example.com
-             */
             email?: string | null;
-            /**
-             * @description What the patient is called
-             * @example Ana Souza
-             */
             name?: string;
-            /**
-             * @description International, or Brazilian with its area code, which default_area_code of the clinic replaces; null: none
-             * @example +5511987654321
-             */
             phone?: string | null;
-            /**
-             * @description Of a new one: active
-             * @enum {string}
-             */
+            /** @enum {string} */
             status?: "active" | "inactive";
         } & {
             [key: string]: unknown;
         };
-        PatientSearch: {
-            /** @description Whether somebody has this number */
-            found: boolean;
-            /**
-             * Format: int64
-             * @description How many patients have the number and contradict neither name nor birth_date, counted up to 100. More than 1: patient is the most likely of them
-             */
-            matches: number;
-            /** @description Who has it; null: nobody */
-            patient: components["schemas"]["FoundPatient"] | null;
-        };
-        PayFields: {
-            /** @description null or absent: not known */
-            method?: string | null;
-            /** @description Absent: now */
-            paid_at?: string;
-        } & {
-            [key: string]: unknown;
-        };
-        Payment: {
-            /**
-             * Format: double
-             * @description What is to be paid, in reais
-             */
-            amount: number;
-            /**
-             * Format: uuid
-             * @description What it is for; null: no appointment
-             */
-            appointment_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
-            created_at: string;
-            /** @description What it is for; may be empty */
-            description: string;
-            /**
-             * @description Last day to pay without being late, YYYY-MM-DD
-             * @example 2026-03-02
-             */
-            due_date: string;
-            /**
-             * Format: uuid
-             * @description Names the payment in paths
-             */
-            id: string;
-            /** @description How it was paid; null: it was not */
-            method: string | null;
-            /**
-             * Format: date-time
-             * @description When it was paid; null: it was not
-             */
-            paid_at: string | null;
-            /**
-             * Format: uuid
-             * @description Patient it belongs to
-             */
-            patient_id: string;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
-            status: "pending" | "paid" | "overdue" | "cancelled";
-        };
-        Problem: {
-            /**
-             * @description Stable name for programs
-             * @example validation_failed
-             */
-            code: string;
-            /** @description A sentence for people */
-            detail: string;
-            /** @description Which inputs are wrong; never the submitted values */
-            errors: components["schemas"]["HubFieldProblem"][];
-            /** @description Id of the request, also in the X-Request-Id header and in the logs */
-            request_id: string;
-            /**
-             * Format: int64
-             * @description HTTP status code
-             * @example 422
-             */
-            status: number;
-            /**
-             * @description Short name of the status
-             * @example Unprocessable Entity
-             */
-            title: string;
-            /** @description A URI naming the kind of problem; about:blank when the status says it all */
-            type: string;
-        } & {
-            [key: string]: unknown;
-        };
-        Professional: {
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
-            created_at: string;
-            /**
-             * Format: uuid
-             * @description Names the professional in paths
-             */
-            id: string;
-            /** @description Whether appointments can be made with the professional */
-            is_active: boolean;
-            /** @description How people call it */
-            name: string;
-            /**
-             * @description Number at the professional council
-             * @example CRM/SP 123456
-             */
-            register: string | null;
-            /** @description What the professional does best; null: nothing special */
-            specialty: string | null;
-        };
-        ProfessionalFields: {
-            /** @description Of a new one: true */
-            is_active?: boolean;
-            /**
-             * @description How patients know the professional
-             * @example Dra. Lia Prado
-             */
-            name?: string;
-            /**
-             * @description Number at the professional council; null: none
-             * @example CRM/SP 123456
-             */
-            register?: string | null;
-            /** @description null: none */
-            specialty?: string | null;
-        } & {
-            [key: string]: unknown;
-        };
-        Record: {
-            /** @description Kept encrypted; connected products never see it. Tax ids are masked */
-            content: string;
-            /** @description The record is locked, and its content is shown to administrators who state a reason in X-Access-Reason */
-            content_withheld: boolean;
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
-            created_at: string;
-            /**
-             * @description Day it is about, YYYY-MM-DD
-             * @example 2026-03-02
-             */
-            date: string;
-            /**
-             * Format: uuid
-             * @description Names the record
-             */
-            id: string;
-            /** @description Its patient was anonymized */
-            locked: boolean;
-            /**
-             * Format: uuid
-             * @description Patient it belongs to
-             */
-            patient_id: string;
-            /** @description Who wrote it */
-            professional: string;
-            /**
-             * @description Normal, restricted: others see that there is one, very restricted: others see nothing
-             * @enum {string}
-             */
-            sensitivity: "N" | "R" | "V";
-            /** @description What connected products see */
-            summary: string;
-            /** @description Kind of record */
-            type: string;
-            /** @description Page that says where the record is shown */
-            url: string;
-        };
-        RecordAccess: {
-            /**
-             * Format: date-time
-             * @description When they were opened
-             */
-            created_at: string;
-            /**
-             * Format: uuid
-             * @description Of the access: the audit log names it
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description Whose records were opened
-             */
-            patient_id: string;
-            /** @description As it was stated in X-Access-Reason */
-            reason: string;
-            /**
-             * Format: uuid
-             * @description The administrator
-             */
-            user_id: string;
-            /** @description The administrator's name at that time */
-            user_name: string;
-        };
-        RecordSearch: {
-            /** @description The latest first */
-            records: components["schemas"]["RecordSummary"][];
-        };
-        RecordSummary: {
-            /** @description Day it is about, YYYY-MM-DD */
-            date: string;
-            /**
-             * Format: uuid
-             * @description Names the record in this product
-             */
-            id: string;
-            /** @description Who does it */
-            professional: string;
-            /** @description How it begins */
-            summary: string;
-            /** @description Kind of record */
-            type: string;
-            /** @description Page that says where the record is shown */
-            url: string;
-        };
-        Reference: {
-            /** @description What the patient is called there */
-            external_id: string;
-            /** @description System that the id is of */
-            source: string;
-        };
         Refresh: {
-            /** @description The one of the latest login or refresh; it works once */
             refresh_token: string;
-        } & {
-            [key: string]: unknown;
-        };
-        Register: {
-            /** @description How patients know the clinic */
-            clinic_name: string;
-            /**
-             * @description Login of the administrator
-             * @example bia@example.com
-             */
-            email: string;
-            /** @description Of the first administrator */
-            name: string;
-            /** @description Secret of the administrator */
-            password: string;
-        } & {
-            [key: string]: unknown;
-        };
-        RegisterWebhook: {
-            /** @description The key with which the caller is called; null or absent: none */
-            api_key?: string | null;
-            /** @description live or test; that of the key */
-            environment?: string;
-            /** @description Event types the caller wants: exact, with *, or a prefix such as patient.*; null or absent: all */
-            events?: string[] | null;
-            /** @description What the caller offers; null or absent: not known */
-            features?: string[] | null;
-            /** @description Who registers */
-            product?: string;
-            /** @description The caller's own id of the connection, the same for every try */
-            registration_id?: string;
-            /** @description For both directions; null or absent: made here, and answered */
-            webhook_secret?: string | null;
-            /**
-             * @description Where the caller takes events
-             * @example https://messaging.example.com/api/v1/integrations/webhook
-             */
-            webhook_url: string;
-        } & {
-            [key: string]: unknown;
-        };
-        Registered: {
-            /** @description Send it as Authorization: Bearer */
-            access_token: string;
-            /** @description What was made */
-            clinic: components["schemas"]["Clinic"];
-            /**
-             * Format: int64
-             * @description Seconds until the access token expires
-             * @example 1800
-             */
-            expires_in: number;
-            /** @description Good for one use */
-            refresh_token: string;
-            /**
-             * @description Always Bearer
-             * @example bearer
-             */
-            token_type: string;
-            /** @description Administrator, who is logged in */
-            user: components["schemas"]["User"];
-        };
-        ResetPassword: {
-            /** @description Secret to log in with from now on */
-            new_password?: string;
-            /** @description The same as new_password */
-            password?: string;
-            /** @description Secret from the link in the e-mail */
-            token: string;
         } & {
             [key: string]: unknown;
         };
         RotateKey: {
-            /**
-             * Format: int64
-             * @description How long the old key stays valid: absent is 86400, a day
-             */
             overlap_seconds?: number;
         };
         RotateSecret: {
-            /**
-             * Format: int64
-             * @description How long the old secret stays valid: absent is 86400, a day
-             */
             overlap_seconds?: number;
         };
         SearchPatients: {
-            /**
-             * Format: int64
-             * @description Which part of the list, from 1
-             * @default 1
-             */
+            /** @default 1 */
             page: number;
-            /**
-             * Format: int64
-             * @description Most entries that a page has
-             * @default 20
-             */
+            /** @default 20 */
             per_page: number;
-            /** @description How words of a name begin, how an e-mail address begins, or a phone number: whole, as it begins or as it ends, of four digits or more. Empty: all. The total is counted up to 10,000 */
             search: string;
-            /**
-             * @description Absent: all that were not anonymized
-             * @enum {string}
-             */
+            /** @enum {string} */
             status?: "active" | "inactive" | "anonymized";
         } & {
             [key: string]: unknown;
         };
         Session: {
-            /** @description Send it as Authorization: Bearer */
             access_token: string;
-            /**
-             * Format: int64
-             * @description Seconds until the access token expires
-             * @example 1800
-             */
             expires_in: number;
-            /** @description Good for one use */
             refresh_token: string;
-            /**
-             * @description Always Bearer
-             * @example bearer
-             */
             token_type: string;
         };
-        UndoneMerge: {
-            /**
-             * Format: uuid
-             * @description The merge that was undone
-             */
-            merge_id: string;
-            /**
-             * Format: uuid
-             * @description The patient who is there again
-             */
-            patient_id: string;
-        };
-        UnregisterWebhook: {
-            [key: string]: unknown;
-        };
         User: {
-            /**
-             * Format: uuid
-             * @description Clinic the user works for
-             */
             clinic_id: string;
-            /**
-             * Format: date-time
-             * @description When it was stored
-             */
             created_at: string;
-            /** @description Login of the user, and where mail goes */
             email: string;
-            /**
-             * Format: uuid
-             * @description Names the user in paths
-             */
             id: string;
-            /** @description Whether the user may log in */
             is_active: boolean;
-            /** @description How people call it */
             name: string;
-            /**
-             * @description What the user may do
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "admin" | "staff";
-        };
-        UserFields: {
-            /** @description Login of the user, and where mail goes */
-            email?: string;
-            /** @description Whether the user may log in */
-            is_active?: boolean;
-            /** @description How people call it */
-            name?: string;
-            /**
-             * @description What the user may do
-             * @enum {string}
-             */
-            role?: "admin" | "staff";
-        } & {
-            [key: string]: unknown;
         };
     };
     responses: never;
@@ -4088,96 +993,6 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    "appointments.agenda": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description Most entries that a page has */
-                per_page?: number;
-                /** @description Begin of the period: a date, or a date-time; absent: today. Without a UTC offset it counts in the clinic's time zone */
-                from?: string;
-                /** @description End of the period: a date, whose whole day is in it, or a date-time, which is not; absent: seven days after from. At most 366 days after from */
-                to?: string;
-                /** @description Only appointments with this professional: the whole display name, in any case */
-                professional?: string;
-                /** @description Only appointments with this status */
-                status?: "scheduled" | "confirmed" | "completed" | "cancelled" | "no_show";
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PageAgendaItem"];
-                };
-            };
-        };
-    };
-    "appointments.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AppointmentFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Appointment"];
-                };
-            };
-        };
-    };
-    "auth.forgot-password": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ForgotPassword"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
     "auth.login": {
         parameters: {
             query?: never;
@@ -4191,7 +1006,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4206,7 +1020,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4214,7 +1027,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4229,7 +1041,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4237,7 +1048,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4261,7 +1071,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4272,59 +1081,10 @@ export interface operations {
             };
         };
     };
-    "auth.register": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["Register"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Registered"];
-                };
-            };
-        };
-    };
-    "auth.reset-password": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ResetPassword"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
     "clinic.get": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4332,7 +1092,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4347,7 +1106,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4359,7 +1117,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4373,15 +1130,11 @@ export interface operations {
     "deletions.list": {
         parameters: {
             query?: {
-                /** @description Which part of the list, from 1 */
                 page?: number;
-                /** @description Most entries that a page has */
                 per_page?: number;
-                /** @description Absent: any. As the clinic last saw it: it looks every five minutes */
                 status?: "waiting" | "needs_attention" | "completed";
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4389,7 +1142,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4404,18 +1156,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4430,13 +1179,10 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
-                /** @description Name of the other side, as in peers */
                 product: string;
             };
             cookie?: never;
@@ -4447,7 +1193,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4461,13 +1206,10 @@ export interface operations {
     "imports.list": {
         parameters: {
             query?: {
-                /** @description Which part of the list, from 1 */
                 page?: number;
-                /** @description Most entries that a page has */
                 per_page?: number;
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4475,7 +1217,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4490,7 +1231,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4499,19 +1239,10 @@ export interface operations {
         requestBody?: {
             content: {
                 "multipart/form-data": {
-                    /** @description Find out what the import would do, by line, and change nothing */
                     dry_run?: boolean;
-                    /**
-                     * Format: binary
-                     * @description A table with names of columns in its first line (external_id, name, phone, email, cpf, birth_date, status, or in Portuguese), or FHIR R4 patients, one on each line; 16 MiB at most
-                     */
                     file: string;
-                    /**
-                     * @description What kind of file it is
-                     * @enum {string}
-                     */
+                    /** @enum {string} */
                     format: "csv" | "fhir-ndjson";
-                    /** @description The list or system that the patients' numbers belong to, such as the name of the program that wrote the file. Absent: the system that FHIR names for the id, else the clinic's own list */
                     source?: string;
                 } & {
                     [key: string]: unknown;
@@ -4519,7 +1250,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4534,18 +1264,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4560,18 +1287,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4586,7 +1310,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4594,7 +1317,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4605,40 +1327,13 @@ export interface operations {
             };
         };
     };
-    "integrations.log-interaction": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["LogInteraction"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InteractionLogged"];
-                };
-            };
-        };
-    };
     "api-keys.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4646,7 +1341,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4661,7 +1355,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4673,7 +1366,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4688,18 +1380,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4712,11 +1401,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
@@ -4727,7 +1414,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4738,55 +1424,10 @@ export interface operations {
             };
         };
     };
-    "audit-log.list": {
-        parameters: {
-            query?: {
-                /** @description Items per page */
-                limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
-                cursor?: string;
-                /** @description Only what this user or key did */
-                actor_id?: string;
-                /** @description Only this action, e.g. integrations.connect */
-                action?: string;
-                /** @description Only this kind of resource, e.g. integrations */
-                resource?: string;
-                /** @description Only what was about this person's data */
-                subject_id?: string;
-                /** @description The same, of a product that has patients */
-                patient_id?: string;
-                /** @description Only what was about this data */
-                environment?: "live" | "test";
-                /** @description Not before */
-                since?: string;
-                /** @description Before */
-                until?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubPageAuditedAction"];
-                };
-            };
-        };
-    };
     "integrations.connect": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4798,7 +1439,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4812,15 +1452,11 @@ export interface operations {
     "inbox.list": {
         parameters: {
             query?: {
-                /** @description Which part of the list, from 1 */
                 page?: number;
-                /** @description Most entries that a page has */
                 per_page?: number;
-                /** @description Only those in this state */
                 status?: "open" | "linked" | "dismissed";
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -4828,7 +1464,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4843,18 +1478,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4869,11 +1501,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
@@ -4884,7 +1514,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4895,173 +1524,27 @@ export interface operations {
             };
         };
     };
-    "integrations.search-appointments": {
-        parameters: {
-            query: {
-                /** @description Whose entries, by the id that search/patients answered */
-                patient_id: string;
-                /** @description Most entries in the answer */
-                limit?: number;
-                /** @description Only those in this state */
-                status?: "scheduled" | "confirmed" | "completed" | "cancelled" | "no_show";
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AppointmentSearch"];
-                };
-            };
-        };
-    };
-    "integrations.search-patients": {
-        parameters: {
-            query: {
-                /** @description International, or Brazilian with its area code; with or without the ninth digit */
-                phone: string;
-                /** @description The patient's name, where several people share the number; accents, case and abbreviated words do not matter */
-                name?: string;
-                /** @description YYYY-MM-DD, where several people share the number */
-                birth_date?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PatientSearch"];
-                };
-            };
-        };
-    };
-    "integrations.search-records": {
-        parameters: {
-            query: {
-                /** @description Whose entries, by the id that search/patients answered */
-                patient_id: string;
-                /** @description Most entries in the answer */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RecordSearch"];
-                };
-            };
-        };
-    };
-    "integrations.status": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubPeerStatus"] | components["schemas"]["HubConnectedList"];
-                };
-            };
-        };
-    };
-    "integrations.webhook": {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description sha256= and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the webhook secret */
-                "X-Webhook-Signature": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["HubWebhookEnvelope"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubReceivedEvent"];
-                };
-            };
-        };
-    };
     "webhook-logs.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only events about this phone number, as people write it; without a country code it is Brazilian and needs its area code */
                 phone?: string;
-                /** @description Only this direction */
                 direction?: "inbound" | "outbound";
-                /** @description Only events of this product */
                 product?: string;
-                /** @description Only deliveries of this integration */
                 integration_id?: string;
-                /** @description Only deliveries to this endpoint */
                 endpoint_id?: string;
-                /** @description Only this event type, in full */
                 event_type?: string;
-                /** @description Only deliveries that stand there now */
                 status?: "pending" | "delivered" | "parked" | "failed";
-                /** @description Only deliveries whose last attempt was answered with this HTTP status */
                 status_code?: number;
-                /** @description Only events with this correlation id */
                 correlation_id?: string;
-                /** @description Only deliveries of this event */
                 event_id?: string;
-                /** @description An event id, a delivery id or a correlation id: whichever was copied */
                 q?: string;
-                /** @description Accepted at this time or later */
                 since?: string;
-                /** @description Accepted before this time */
                 until?: string;
-                /** @description Only events about this patient: their id, their phone numbers, and the newest of their appointments and tickets */
                 patient_id?: string;
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -5069,7 +1552,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5084,18 +1566,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5110,18 +1589,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5132,70 +1608,19 @@ export interface operations {
             };
         };
     };
-    "integrations.register": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RegisterWebhook"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubRegisteredPeer"];
-                };
-            };
-        };
-    };
-    "integrations.unregister": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["UnregisterWebhook"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubUnregistered"];
-                };
-            };
-        };
-    };
     "integrations.get": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5210,18 +1635,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5236,18 +1658,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5262,18 +1681,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5288,11 +1704,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
@@ -5303,7 +1717,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5318,18 +1731,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5340,94 +1750,10 @@ export interface operations {
             };
         };
     };
-    "merges.undo": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["UndoneMerge"];
-                };
-            };
-        };
-    };
-    "patients.list": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description Most entries that a page has */
-                per_page?: number;
-                /** @description Absent: all that were not anonymized. The total is counted up to 10,000 */
-                status?: "active" | "inactive" | "anonymized";
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PagePatient"];
-                };
-            };
-        };
-    };
-    "patients.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewPatient"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Patient"];
-                };
-            };
-        };
-    };
     "patients.search": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -5439,7 +1765,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5453,22 +1778,18 @@ export interface operations {
     "patients.get": {
         parameters: {
             query?: {
-                /** @description Administrators only, where the clinic allows it; on record */
                 reveal?: "cpf";
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5483,11 +1804,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
@@ -5498,7 +1817,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5513,614 +1831,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "appointments.list": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description Most entries that a page has */
-                per_page?: number;
-                /** @description Only those in this state */
-                status?: "scheduled" | "confirmed" | "completed" | "cancelled" | "no_show";
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PageAppointment"];
-                };
-            };
-        };
-    };
-    "appointments.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewAppointment"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Appointment"];
-                };
-            };
-        };
-    };
-    "deletions.request": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Accepted */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Deletion"];
-                };
-            };
-        };
-    };
-    "patients.export": {
-        parameters: {
-            query?: {
-                /** @description One JSON object, CSV files in a ZIP archive, or a FHIR bundle */
-                format?: "json" | "csv" | "fhir";
-                /** @description Whole tax ids, also in records: administrators only, where the clinic allows it; on record */
-                reveal?: "cpf";
-            };
-            header?: {
-                /** @description Why an administrator opens the locked content of an erased patient's records: 10 to 200 characters, stored with the user's name. Do not name the patient */
-                "X-Access-Reason"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description All that the clinic has about the patient */
-            200: {
-                headers: {
-                    "Content-Disposition"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                    "application/json": components["schemas"]["Export"];
-                    "text/csv": string;
-                };
-            };
-        };
-    };
-    "interactions.list": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description Most entries that a page has */
-                per_page?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PageInteraction"];
-                };
-            };
-        };
-    };
-    "interactions.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewInteraction"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-        };
-    };
-    "patients.merge": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["MergePatient"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Merge"];
-                };
-            };
-        };
-    };
-    "payments.list": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description Most entries that a page has */
-                per_page?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PagePayment"];
-                };
-            };
-        };
-    };
-    "payments.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewPayment"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Payment"];
-                };
-            };
-        };
-    };
-    "records.list-accesses": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description Most entries that a page has */
-                per_page?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PageRecordAccess"];
-                };
-            };
-        };
-    };
-    "records.list": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description Most entries that a page has */
-                per_page?: number;
-                /** @description Whole tax ids, also in records: administrators only, where the clinic allows it; on record */
-                reveal?: "cpf";
-            };
-            header?: {
-                /** @description Why an administrator opens the locked content of an erased patient's records: 10 to 200 characters, stored with the user's name. Do not name the patient */
-                "X-Access-Reason"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PageRecord"];
-                };
-            };
-        };
-    };
-    "records.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewRecord"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Record"];
-                };
-            };
-        };
-    };
-    "payments.due": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description Most entries that a page has */
-                per_page?: number;
-                /** @description Only payments with this status */
-                status?: "pending" | "paid" | "overdue" | "cancelled";
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PageDuePayment"];
-                };
-            };
-        };
-    };
-    "payments.run-overdue": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Overdue"];
-                };
-            };
-        };
-    };
-    "payments.cancel": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Payment"];
-                };
-            };
-        };
-    };
-    "payments.pay": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["PayFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Payment"];
-                };
-            };
-        };
-    };
-    "professionals.list": {
-        parameters: {
-            query?: {
-                /** @description Which part of the list, from 1 */
-                page?: number;
-                /** @description A page that is not full is the last */
-                per_page?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Professional"][];
-                };
-            };
-        };
-    };
-    "professionals.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewProfessional"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Professional"];
-                };
-            };
-        };
-    };
-    "professionals.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ProfessionalFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Professional"];
-                };
-            };
-        };
-    };
-    "professionals.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6132,13 +1851,10 @@ export interface operations {
     "users.list": {
         parameters: {
             query?: {
-                /** @description Which part of the list, from 1 */
                 page?: number;
-                /** @description A page that is not full is the last */
                 per_page?: number;
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -6146,7 +1862,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6161,7 +1876,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -6173,1327 +1887,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
-                };
-            };
-        };
-    };
-    "users.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["UserFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["User"];
-                };
-            };
-        };
-    };
-    "users.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description UUID that names it in paths */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description No Content */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.search-appointments": {
-        parameters: {
-            query?: {
-                /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                _id?: string;
-                /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                _lastUpdated?: string;
-                /** @description An id, or Patient/ and an id. Modifiers: Patient, missing. */
-                patient?: string;
-                /** @description The same as patient. Modifiers: Patient, missing. */
-                subject?: string;
-                /** @description booked, fulfilled, cancelled or noshow. Modifiers: not, missing. */
-                status?: string;
-                /** @description When it begins. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                date?: string;
-                /** @description The patient who takes part; professionals have no resources here. Modifiers: Patient, missing. */
-                actor?: string;
-                /** @description Resources on a page, 50 by default, 200 at most; 0 only counts */
-                _count?: string;
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                _sort?: string;
-                /** @description Resources that the matches refer to: *, Appointment:patient, Appointment:subject, Appointment:actor */
-                _include?: string;
-                /** @description Resources that refer to the matches: Encounter:appointment */
-                _revinclude?: string;
-                /** @description Where the page begins; see the links in the answer */
-                _after?: string;
-                /** @description Where the page ends; see the links in the answer */
-                _before?: string;
-                /** @description Sealed parameters, as the links of an answer have them */
-                _page?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.find-appointments": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/x-www-form-urlencoded": {
-                    /** @description Where the page begins; see the links in the answer */
-                    _after?: string;
-                    /** @description Where the page ends; see the links in the answer */
-                    _before?: string;
-                    /**
-                     * @description Resources on a page, 50 by default, 200 at most; 0 only counts
-                     * @example 50
-                     */
-                    _count?: string;
-                    /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                    _elements?: string;
-                    /** @description json is the only one there is */
-                    _format?: string;
-                    /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                    _id?: string;
-                    /** @description Resources that the matches refer to: *, Appointment:patient, Appointment:subject, Appointment:actor */
-                    _include?: string;
-                    /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                    _lastUpdated?: string;
-                    /** @description Sealed parameters, as the links of an answer have them */
-                    _page?: string;
-                    /** @description Resources that refer to the matches: Encounter:appointment */
-                    _revinclude?: string;
-                    /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                    _sort?: string;
-                    /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                    _summary?: string;
-                    /** @description The patient who takes part; professionals have no resources here. Modifiers: Patient, missing. */
-                    actor?: string;
-                    /** @description When it begins. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                    date?: string;
-                    /** @description An id, or Patient/ and an id. Modifiers: Patient, missing. */
-                    patient?: string;
-                    /** @description booked, fulfilled, cancelled or noshow. Modifiers: not, missing. */
-                    status?: string;
-                    /** @description The same as patient. Modifiers: Patient, missing. */
-                    subject?: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.read-appointment": {
-        parameters: {
-            query?: {
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description ETags of earlier answers: where one of them fits, the answer is 304 without a body */
-                "If-None-Match"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the resource */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    ETag?: string;
-                    "Last-Modified"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description The resource is as If-None-Match has it */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.search-communications": {
-        parameters: {
-            query?: {
-                /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                _id?: string;
-                /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                _lastUpdated?: string;
-                /** @description An id, or Patient/ and an id. Modifiers: Patient, missing. */
-                patient?: string;
-                /** @description The same as patient. Modifiers: Patient, missing. */
-                subject?: string;
-                /** @description completed is the only one there is. Modifiers: not, missing. */
-                status?: string;
-                /** @description When it happened. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                sent?: string;
-                /** @description The same as sent. Not of R4. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                date?: string;
-                /** @description Resources on a page, 50 by default, 200 at most; 0 only counts */
-                _count?: string;
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                _sort?: string;
-                /** @description Resources that the matches refer to: *, Communication:patient, Communication:subject */
-                _include?: string;
-                /** @description Where the page begins; see the links in the answer */
-                _after?: string;
-                /** @description Where the page ends; see the links in the answer */
-                _before?: string;
-                /** @description Sealed parameters, as the links of an answer have them */
-                _page?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.find-communications": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/x-www-form-urlencoded": {
-                    /** @description Where the page begins; see the links in the answer */
-                    _after?: string;
-                    /** @description Where the page ends; see the links in the answer */
-                    _before?: string;
-                    /**
-                     * @description Resources on a page, 50 by default, 200 at most; 0 only counts
-                     * @example 50
-                     */
-                    _count?: string;
-                    /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                    _elements?: string;
-                    /** @description json is the only one there is */
-                    _format?: string;
-                    /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                    _id?: string;
-                    /** @description Resources that the matches refer to: *, Communication:patient, Communication:subject */
-                    _include?: string;
-                    /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                    _lastUpdated?: string;
-                    /** @description Sealed parameters, as the links of an answer have them */
-                    _page?: string;
-                    /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                    _sort?: string;
-                    /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                    _summary?: string;
-                    /** @description The same as sent. Not of R4. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                    date?: string;
-                    /** @description An id, or Patient/ and an id. Modifiers: Patient, missing. */
-                    patient?: string;
-                    /** @description When it happened. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                    sent?: string;
-                    /** @description completed is the only one there is. Modifiers: not, missing. */
-                    status?: string;
-                    /** @description The same as patient. Modifiers: Patient, missing. */
-                    subject?: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.read-communication": {
-        parameters: {
-            query?: {
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description ETags of earlier answers: where one of them fits, the answer is 304 without a body */
-                "If-None-Match"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the resource */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    ETag?: string;
-                    "Last-Modified"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description The resource is as If-None-Match has it */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.search-documents": {
-        parameters: {
-            query?: {
-                /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                _id?: string;
-                /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                _lastUpdated?: string;
-                /** @description An id, or Patient/ and an id. Modifiers: Patient, missing. */
-                patient?: string;
-                /** @description The same as patient. Modifiers: Patient, missing. */
-                subject?: string;
-                /** @description current is the only one there is. Modifiers: not, missing. */
-                status?: string;
-                /** @description The instant at which the day it is about began, where the clinic is. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                date?: string;
-                /** @description Resources on a page, 50 by default, 200 at most; 0 only counts */
-                _count?: string;
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                _sort?: string;
-                /** @description Resources that the matches refer to: *, DocumentReference:patient, DocumentReference:subject */
-                _include?: string;
-                /** @description Where the page begins; see the links in the answer */
-                _after?: string;
-                /** @description Where the page ends; see the links in the answer */
-                _before?: string;
-                /** @description Sealed parameters, as the links of an answer have them */
-                _page?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.find-documents": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/x-www-form-urlencoded": {
-                    /** @description Where the page begins; see the links in the answer */
-                    _after?: string;
-                    /** @description Where the page ends; see the links in the answer */
-                    _before?: string;
-                    /**
-                     * @description Resources on a page, 50 by default, 200 at most; 0 only counts
-                     * @example 50
-                     */
-                    _count?: string;
-                    /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                    _elements?: string;
-                    /** @description json is the only one there is */
-                    _format?: string;
-                    /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                    _id?: string;
-                    /** @description Resources that the matches refer to: *, DocumentReference:patient, DocumentReference:subject */
-                    _include?: string;
-                    /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                    _lastUpdated?: string;
-                    /** @description Sealed parameters, as the links of an answer have them */
-                    _page?: string;
-                    /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                    _sort?: string;
-                    /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                    _summary?: string;
-                    /** @description The instant at which the day it is about began, where the clinic is. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                    date?: string;
-                    /** @description An id, or Patient/ and an id. Modifiers: Patient, missing. */
-                    patient?: string;
-                    /** @description current is the only one there is. Modifiers: not, missing. */
-                    status?: string;
-                    /** @description The same as patient. Modifiers: Patient, missing. */
-                    subject?: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.read-document": {
-        parameters: {
-            query?: {
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description ETags of earlier answers: where one of them fits, the answer is 304 without a body */
-                "If-None-Match"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the resource */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    ETag?: string;
-                    "Last-Modified"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description The resource is as If-None-Match has it */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.search-encounters": {
-        parameters: {
-            query?: {
-                /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                _id?: string;
-                /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                _lastUpdated?: string;
-                /** @description An id, or Patient/ and an id. Modifiers: Patient, missing. */
-                patient?: string;
-                /** @description The same as patient. Modifiers: Patient, missing. */
-                subject?: string;
-                /** @description finished is the only one there is. Modifiers: not, missing. */
-                status?: string;
-                /** @description When it began. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                date?: string;
-                /** @description The appointment that it was. Modifiers: Appointment, missing. */
-                appointment?: string;
-                /** @description Resources on a page, 50 by default, 200 at most; 0 only counts */
-                _count?: string;
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                _sort?: string;
-                /** @description Resources that the matches refer to: *, Encounter:patient, Encounter:subject, Encounter:appointment */
-                _include?: string;
-                /** @description Where the page begins; see the links in the answer */
-                _after?: string;
-                /** @description Where the page ends; see the links in the answer */
-                _before?: string;
-                /** @description Sealed parameters, as the links of an answer have them */
-                _page?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.find-encounters": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/x-www-form-urlencoded": {
-                    /** @description Where the page begins; see the links in the answer */
-                    _after?: string;
-                    /** @description Where the page ends; see the links in the answer */
-                    _before?: string;
-                    /**
-                     * @description Resources on a page, 50 by default, 200 at most; 0 only counts
-                     * @example 50
-                     */
-                    _count?: string;
-                    /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                    _elements?: string;
-                    /** @description json is the only one there is */
-                    _format?: string;
-                    /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                    _id?: string;
-                    /** @description Resources that the matches refer to: *, Encounter:patient, Encounter:subject, Encounter:appointment */
-                    _include?: string;
-                    /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                    _lastUpdated?: string;
-                    /** @description Sealed parameters, as the links of an answer have them */
-                    _page?: string;
-                    /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                    _sort?: string;
-                    /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                    _summary?: string;
-                    /** @description The appointment that it was. Modifiers: Appointment, missing. */
-                    appointment?: string;
-                    /** @description When it began. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. */
-                    date?: string;
-                    /** @description An id, or Patient/ and an id. Modifiers: Patient, missing. */
-                    patient?: string;
-                    /** @description finished is the only one there is. Modifiers: not, missing. */
-                    status?: string;
-                    /** @description The same as patient. Modifiers: Patient, missing. */
-                    subject?: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.read-encounter": {
-        parameters: {
-            query?: {
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description ETags of earlier answers: where one of them fits, the answer is 304 without a body */
-                "If-None-Match"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the resource */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    ETag?: string;
-                    "Last-Modified"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description The resource is as If-None-Match has it */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.everything-definition": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description ETags of earlier answers: where one of them fits, the answer is 304 without a body */
-                "If-None-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    ETag?: string;
-                    "Last-Modified"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description The resource is as If-None-Match has it */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.search-patients": {
-        parameters: {
-            query?: {
-                /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                _id?: string;
-                /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                _lastUpdated?: string;
-                /** @description As people write it; the country and the ninth digit may be missing. phone| alone finds who has a number. Modifiers: not, missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                phone?: string;
-                /** @description The whole e-mail address, in any case. email| alone finds who has one. Modifiers: not, missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                email?: string;
-                /** @description A phone number or an e-mail address; phone| or email| may stand in front, or alone. Modifiers: not, missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                telecom?: string;
-                /** @description How words of the name begin, whatever its case and accents; exact is the whole name as it is written. Modifiers: exact, missing. Also for _sort. Addresses are logged on their way: better sent in the body of POST _search. */
-                name?: string;
-                /** @description How the first word of the name begins: the clinic has names as one text. Modifiers: missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                given?: string;
-                /** @description How the other words of the name begin. Modifiers: missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                family?: string;
-                /** @description A CPF, alone or behind its system and a bar; the system and the bar alone find who has one. Systems, all alike: urn:oid:2.16.840.1.113883.13.237, https://saude.gov.br/fhir/sid/cpf, https://rnds-fhir.saude.gov.br/NamingSystem/cpf. Modifiers: not, missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                identifier?: string;
-                /** @description A day, or a range of them. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. Addresses are logged on their way: better sent in the body of POST _search. */
-                birthdate?: string;
-                /** @description true or false. Modifiers: not, missing. */
-                active?: string;
-                /** @description Resources on a page, 50 by default, 200 at most; 0 only counts */
-                _count?: string;
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                _sort?: string;
-                /** @description Resources that refer to the matches: Appointment:patient, Appointment:subject, Appointment:actor, Encounter:patient, Encounter:subject, DocumentReference:patient, DocumentReference:subject, Communication:patient, Communication:subject */
-                _revinclude?: string;
-                /** @description Where the page begins; see the links in the answer */
-                _after?: string;
-                /** @description Where the page ends; see the links in the answer */
-                _before?: string;
-                /** @description Sealed parameters, as the links of an answer have them */
-                _page?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.export": {
-        parameters: {
-            query?: {
-                /** @description Types of resources, with commas between them: Patient, Appointment, Encounter, DocumentReference, Communication. Without it, all that the caller may read. */
-                _type?: string;
-                /** @description An instant such as 2026-03-02T09:00:00Z: resources that changed then or later. */
-                _since?: string;
-                /** @description application/fhir+ndjson, application/ndjson, ndjson: all mean the same. */
-                _outputFormat?: string;
-            };
-            header: {
-                /**
-                 * @description Exports are asynchronous only
-                 * @example respond-async
-                 */
-                Prefer: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Accepted */
-            202: {
-                headers: {
-                    "Content-Location"?: string;
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.export-by-post": {
-        parameters: {
-            query?: {
-                /** @description Types of resources, with commas between them: Patient, Appointment, Encounter, DocumentReference, Communication. Without it, all that the caller may read. */
-                _type?: string;
-                /** @description An instant such as 2026-03-02T09:00:00Z: resources that changed then or later. */
-                _since?: string;
-                /** @description application/fhir+ndjson, application/ndjson, ndjson: all mean the same. */
-                _outputFormat?: string;
-            };
-            header: {
-                /**
-                 * @description Exports are asynchronous only
-                 * @example respond-async
-                 */
-                Prefer: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Accepted */
-            202: {
-                headers: {
-                    "Content-Location"?: string;
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.find-patients": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/x-www-form-urlencoded": {
-                    /** @description Where the page begins; see the links in the answer */
-                    _after?: string;
-                    /** @description Where the page ends; see the links in the answer */
-                    _before?: string;
-                    /**
-                     * @description Resources on a page, 50 by default, 200 at most; 0 only counts
-                     * @example 50
-                     */
-                    _count?: string;
-                    /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                    _elements?: string;
-                    /** @description json is the only one there is */
-                    _format?: string;
-                    /** @description One or several ids, with commas between them. Modifiers: not. Also for _sort. */
-                    _id?: string;
-                    /** @description When the clinic last changed it. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Also for _sort. */
-                    _lastUpdated?: string;
-                    /** @description Sealed parameters, as the links of an answer have them */
-                    _page?: string;
-                    /** @description Resources that refer to the matches: Appointment:patient, Appointment:subject, Appointment:actor, Encounter:patient, Encounter:subject, DocumentReference:patient, DocumentReference:subject, Communication:patient, Communication:subject */
-                    _revinclude?: string;
-                    /** @description Names of parameters with commas between them, a minus in front of those that descend; see the parameters */
-                    _sort?: string;
-                    /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                    _summary?: string;
-                    /** @description true or false. Modifiers: not, missing. */
-                    active?: string;
-                    /** @description A day, or a range of them. With eq, ne, gt, ge, lt, le, sa, eb, ap; several narrow it down, commas widen it. Modifiers: missing. Also for _sort. Addresses are logged on their way: better sent in the body of POST _search. */
-                    birthdate?: string;
-                    /** @description The whole e-mail address, in any case. email| alone finds who has one. Modifiers: not, missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                    email?: string;
-                    /** @description How the other words of the name begin. Modifiers: missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                    family?: string;
-                    /** @description How the first word of the name begins: the clinic has names as one text. Modifiers: missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                    given?: string;
-                    /** @description A CPF, alone or behind its system and a bar; the system and the bar alone find who has one. Systems, all alike: urn:oid:2.16.840.1.113883.13.237, https://saude.gov.br/fhir/sid/cpf, https://rnds-fhir.saude.gov.br/NamingSystem/cpf. Modifiers: not, missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                    identifier?: string;
-                    /** @description How words of the name begin, whatever its case and accents; exact is the whole name as it is written. Modifiers: exact, missing. Also for _sort. Addresses are logged on their way: better sent in the body of POST _search. */
-                    name?: string;
-                    /** @description As people write it; the country and the ninth digit may be missing. phone| alone finds who has a number. Modifiers: not, missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                    phone?: string;
-                    /** @description A phone number or an e-mail address; phone| or email| may stand in front, or alone. Modifiers: not, missing. Addresses are logged on their way: better sent in the body of POST _search. */
-                    telecom?: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.read-patient": {
-        parameters: {
-            query?: {
-                /** @description true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total */
-                _summary?: string;
-                /** @description Names of elements with commas between them, or Type.name; mandatory elements are sent in any case */
-                _elements?: string;
-                /** @description json is the only one there is */
-                _format?: string;
-            };
-            header?: {
-                /** @description ETags of earlier answers: where one of them fits, the answer is 304 without a body */
-                "If-None-Match"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the resource */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    ETag?: string;
-                    "Last-Modified"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description The resource is as If-None-Match has it */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.everything": {
-        parameters: {
-            query?: {
-                /** @description What took place on this day or later; the patient is there in any case. */
-                start?: string;
-                /** @description What took place on this day or earlier. */
-                end?: string;
-                /** @description Types of resources, with commas between them. */
-                _type?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the resource */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A searchset */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.everything-by-post": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the patient */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/fhir+json": {
-                    /**
-                     * @description Name of the FHIR type, such as Patient
-                     * @enum {string}
-                     */
-                    resourceType: "Parameters";
-                } & {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description A searchset */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.export-status": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the resource */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    Expires?: string;
-                    "Retry-After"?: string;
-                    "X-Progress"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ExportManifest"];
-                };
-            };
-            /** @description The export goes on */
-            202: {
-                headers: {
-                    Expires?: string;
-                    "Retry-After"?: string;
-                    "X-Progress"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /**
-                         * @description Name of the FHIR type, such as Patient
-                         * @enum {string}
-                         */
-                        resourceType: "OperationOutcome";
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-        };
-    };
-    "fhir.delete-export": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the resource */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Accepted */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "fhir.export-file": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Names the export */
-                id: string;
-                /** @description Of the resources, such as Patient */
-                type: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description One resource on each line */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+ndjson": string;
-                };
-            };
-        };
-    };
-    "fhir.metadata": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description ETags of earlier answers: where one of them fits, the answer is 304 without a body */
-                "If-None-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    ETag?: string;
-                    "Last-Modified"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/fhir+json": {
-                        /** @description Name of the FHIR type, such as Patient */
-                        resourceType: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description The resource is as If-None-Match has it */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "health.get": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubHealth"];
                 };
             };
         };

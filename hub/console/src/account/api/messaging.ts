@@ -4,58 +4,6 @@
  */
 
 export interface paths {
-    "/api-tokens": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List API tokens */
-        get: operations["api-tokens.list"];
-        put?: never;
-        /** Make an API token; the answer shows it once */
-        post: operations["api-tokens.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api-tokens/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /** Revoke an API token at once */
-        delete: operations["api-tokens.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/messages/send": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Send a message to a phone number */
-        post: operations["messages.send"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/integrations": {
         parameters: {
             query?: never;
@@ -63,44 +11,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List integrations */
         get: operations["integrations.list"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/action/close-ticket": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Close a ticket */
-        post: operations["integrations.close-ticket"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/action/send-message": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Send a message to a phone number, as POST /api/messages/send does */
-        post: operations["integrations.send-message"];
         delete?: never;
         options?: never;
         head?: never;
@@ -114,10 +27,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List API keys */
         get: operations["api-keys.list"];
         put?: never;
-        /** Issue an API key for another product */
         post: operations["api-keys.create"];
         delete?: never;
         options?: never;
@@ -135,7 +46,6 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke an API key at once */
         delete: operations["api-keys.revoke"];
         options?: never;
         head?: never;
@@ -151,25 +61,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Replace an API key, the old one living on for a while */
         post: operations["api-keys.rotate"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/audit-log": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Who did what, newest first; both environments */
-        get: operations["audit-log.list"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -185,93 +77,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Connect another product */
         post: operations["integrations.connect"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/search/campaigns": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List campaigns with their counters, the newest first */
-        get: operations["integrations.search-campaigns"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/search/contacts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Find a contact by phone */
-        get: operations["integrations.search-contacts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/search/tickets": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Find the tickets of a contact */
-        get: operations["integrations.search-tickets"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Who this product is (key), or its integrations (bearer) */
-        get: operations["integrations.status"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/webhook": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Deliver an event */
-        post: operations["integrations.webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -285,7 +91,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Search the log of webhooks, both directions, newest first */
         get: operations["webhook-logs.list"];
         put?: never;
         post?: never;
@@ -302,7 +107,6 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a delivery of the log with its attempts */
         get: operations["webhook-logs.get"];
         put?: never;
         post?: never;
@@ -321,42 +125,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a delivery again, at once; received ones cannot be sent again */
         post: operations["webhook-logs.retry"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/webhook/register": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Say where this product's events are to go */
-        post: operations["integrations.register"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/integrations/webhook/unregister": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** End the integration the key is bound to */
-        post: operations["integrations.unregister"];
         delete?: never;
         options?: never;
         head?: never;
@@ -370,11 +139,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show an integration */
         get: operations["integrations.get"];
         put?: never;
         post?: never;
-        /** End an integration and notify the other product */
         delete: operations["integrations.revoke"];
         options?: never;
         head?: never;
@@ -390,7 +157,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Pause an integration: its events are parked, and webhooks are refused, until it is enabled */
         post: operations["integrations.disable"];
         delete?: never;
         options?: never;
@@ -407,7 +173,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Resume a paused integration; what was parked is sent */
         post: operations["integrations.enable"];
         delete?: never;
         options?: never;
@@ -424,7 +189,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a new webhook secret and tell the other product; the answer shows it once */
         post: operations["integrations.rotate-secret"];
         delete?: never;
         options?: never;
@@ -441,7 +205,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask the other product how it does, now */
         post: operations["integrations.test"];
         delete?: never;
         options?: never;
@@ -458,7 +221,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Log in */
         post: operations["auth.login"];
         delete?: never;
         options?: never;
@@ -475,7 +237,6 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End the login of this token, with its refresh token */
         post: operations["auth.logout"];
         delete?: never;
         options?: never;
@@ -492,307 +253,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Trade a refresh token for a new pair */
         post: operations["auth.refresh"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/auth/signup": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Register a company with its first administrator */
-        post: operations["auth.signup"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/campaigns": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List campaigns, the newest first */
-        get: operations["campaigns.list"];
-        put?: never;
-        /** Make a campaign; it starts at scheduledAt or by POST /campaigns/{id}/start */
-        post: operations["campaigns.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/campaigns/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a campaign with its counters */
-        get: operations["campaigns.get"];
-        /** Change a campaign that does not run */
-        put: operations["campaigns.update"];
-        post?: never;
-        /** Delete a campaign that does not run; its messages stay */
-        delete: operations["campaigns.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/campaigns/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Cancel a campaign; messages that the network has not accepted are not sent */
-        post: operations["campaigns.cancel"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/campaigns/{id}/report": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The campaign's contacts, with what became of each message */
-        get: operations["campaigns.report"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/campaigns/{id}/start": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Start a campaign, or go on with a cancelled one */
-        post: operations["campaigns.start"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/company": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read the company */
-        get: operations["company.get"];
-        /** Change the company's settings */
-        put: operations["company.update"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contact-lists": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List contact lists */
-        get: operations["contact-lists.list"];
-        put?: never;
-        /** Make a contact list */
-        post: operations["contact-lists.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contact-lists/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a contact list */
-        get: operations["contact-lists.get"];
-        /** Change a contact list */
-        put: operations["contact-lists.update"];
-        post?: never;
-        /** Delete a contact list; its contacts stay */
-        delete: operations["contact-lists.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contacts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List contacts: for users that are no administrators, those without a ticket and those of tickets they see */
-        get: operations["contacts.list"];
-        put?: never;
-        /** Make a contact */
-        post: operations["contacts.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contacts/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Import contacts from a CSV file; more than 2,000 rows are imported after the answer */
-        post: operations["contacts.import"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contacts/imports/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Progress of an import */
-        get: operations["contacts.get-import"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contacts/imports/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Cancel an import in progress */
-        post: operations["contacts.cancel-import"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contacts/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a contact */
-        get: operations["contacts.get"];
-        /** Change a contact */
-        put: operations["contacts.update"];
-        post?: never;
-        /** Delete a contact with its tickets and messages */
-        delete: operations["contacts.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contacts/{id}/anonymize": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Erase a contact's data: of its messages only direction and time stay */
-        post: operations["contacts.anonymize"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/contacts/{id}/export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** All that the company has about a contact */
-        get: operations["contacts.export"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Changes of the inbox as they happen, as server-sent events */
-        get: operations["events.stream"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -808,42 +269,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Get a login for a browser's event stream */
         post: operations["events.create-ticket"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/health": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Whether the product serves */
-        get: operations["health.get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/media/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Content of a message's file */
-        get: operations["media.get"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -857,441 +283,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List queues */
         get: operations["queues.list"];
         put?: never;
-        /** Make a queue */
         post: operations["queues.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/queue/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a queue */
-        get: operations["queues.get"];
-        /** Change a queue */
-        put: operations["queues.update"];
-        post?: never;
-        /** Delete a queue; its tickets stay, without a queue */
-        delete: operations["queues.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/quick-messages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List quick messages: shared ones and one's own */
-        get: operations["quick-messages.list"];
-        put?: never;
-        /** Make a quick message */
-        post: operations["quick-messages.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/quick-messages/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a quick message */
-        get: operations["quick-messages.get"];
-        /** Change a quick message of one's own */
-        put: operations["quick-messages.update"];
-        post?: never;
-        /** Delete a quick message of one's own */
-        delete: operations["quick-messages.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/reports/queues": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** What happened in each queue */
-        get: operations["reports.queues"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/reports/tickets": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Count tickets, by day and in all */
-        get: operations["reports.tickets"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/reports/users": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** What each user did */
-        get: operations["reports.users"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/schedules": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List scheduled messages: users that are no administrators see their own */
-        get: operations["schedules.list"];
-        put?: never;
-        /** Schedule a message */
-        post: operations["schedules.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/schedules/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a scheduled message */
-        get: operations["schedules.get"];
-        /** Change a scheduled message that waits, or schedule a failed one again */
-        put: operations["schedules.update"];
-        post?: never;
-        /** Delete a scheduled message; what was sent stays sent */
-        delete: operations["schedules.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/tags": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List tags */
-        get: operations["tags.list"];
-        put?: never;
-        /** Make a tag */
-        post: operations["tags.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/tags/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a tag */
-        get: operations["tags.get"];
-        /** Change a tag */
-        put: operations["tags.update"];
-        post?: never;
-        /** Delete a tag, and take it from contacts and tickets */
-        delete: operations["tags.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/tickets": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List tickets, the last changed first */
-        get: operations["tickets.list"];
-        put?: never;
-        /** Begin a conversation with a contact */
-        post: operations["tickets.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/tickets/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a ticket */
-        get: operations["tickets.get"];
-        /** Change a ticket: accept, return or close it */
-        put: operations["tickets.update"];
-        post?: never;
-        /** Delete a ticket with its messages */
-        delete: operations["tickets.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/tickets/{id}/bookings": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Book an appointment for the ticket's contact, who gets a message */
-        post: operations["bookings.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/tickets/{id}/free-times": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Next free times of a service */
-        get: operations["bookings.free-times"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/tickets/{id}/messages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Messages of a ticket; they are read then */
-        get: operations["messages.list"];
-        put?: never;
-        /** Write to the contact, or a note to other users */
-        post: operations["messages.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/tickets/{id}/services": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Services of the connected scheduling product */
-        get: operations["bookings.services"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/users": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List users */
-        get: operations["users.list"];
-        put?: never;
-        /** Make a user */
-        post: operations["users.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/users/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a user; users that are no administrators read themselves */
-        get: operations["users.get"];
-        /** Change a user; users that are no administrators change their own name, e-mail address and password */
-        put: operations["users.update"];
-        post?: never;
-        /** Delete a user; its open tickets wait for others */
-        delete: operations["users.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/webhooks": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List webhooks */
-        get: operations["webhooks.list"];
-        put?: never;
-        /** Make a webhook; the answer shows its secret once */
-        post: operations["webhooks.create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/webhooks/bridge/{connectionId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** States, messages and receipts from a bridge */
-        post: operations["bridge-events.receive"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/webhooks/cloud/{connectionId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Answer the challenge of the WhatsApp Cloud API */
-        get: operations["cloud-webhooks.verify"];
-        put?: never;
-        /** Messages and statuses from the WhatsApp Cloud API */
-        post: operations["cloud-webhooks.receive"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/webhooks/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Read a webhook */
-        get: operations["webhooks.get"];
-        /** Change a webhook */
-        put: operations["webhooks.update"];
-        post?: never;
-        /** Delete a webhook; what waits for it is not sent */
-        delete: operations["webhooks.delete"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/webhooks/{id}/deliveries": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The latest deliveries to a webhook */
-        get: operations["webhooks.deliveries"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/webhooks/{id}/rotate-secret": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Replace a webhook's secret; for a day webhook-signature has a signature with the old one too */
-        post: operations["webhooks.rotate-secret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1305,10 +299,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List connections */
         get: operations["connections.list"];
         put?: never;
-        /** Make a connection and start it */
         post: operations["connections.create"];
         delete?: never;
         options?: never;
@@ -1323,12 +315,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a connection */
         get: operations["connections.get"];
-        /** Change a connection's settings */
         put: operations["connections.update"];
         post?: never;
-        /** Log a connection out and delete it; its tickets stay */
         delete: operations["connections.delete"];
         options?: never;
         head?: never;
@@ -1342,25 +331,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The QR code to scan with the phone */
         get: operations["connections.qr-code"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/whatsapp/{id}/templates": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the templates that the network has approved for the connection */
-        get: operations["connections.templates"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1377,11 +348,8 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Pair a connection anew, with a new QR code */
         put: operations["sessions.renew"];
-        /** Start a connection that is not connected */
         post: operations["sessions.start"];
-        /** Log a connection out */
         delete: operations["sessions.delete"];
         options?: never;
         head?: never;
@@ -1392,4479 +360,618 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        AskedAbout: {
-            /**
-             * @description As the connected product calls it, which is called with action/confirm or action/cancel
-             * @example 0198c1de-0000-7000-8000-000000000001
-             */
-            id: string;
-            /**
-             * @description Language of the question and the answers: pt, en or es; others are pt
-             * @example pt-BR
-             */
-            locale: string;
-            /**
-             * @description Service and time, for the answers
-             * @example Cut, seg 02/03 às 09:00
-             */
-            title: string;
-            /**
-             * Format: date-time
-             * @description When answers are too late: the start of the appointment
-             * @example 2026-03-02T12:00:00Z
-             */
-            until: string;
-        } & {
-            [key: string]: unknown;
-        };
         BridgeAccount: {
-            /** @description Signs what the hub and the bridge send to one another: 32 to 200 printable characters without spaces, such as the answer of openssl rand -hex 32 */
             secret?: string;
-            /**
-             * @description Address that the hub calls: https, in development also http; the egress rules apply
-             * @example https://bridge.example.com/hub
-             */
             url?: string;
         } & {
             [key: string]: unknown;
         };
-        BridgeEventReceived: {
-            /** @description true: what it says is stored */
-            received: boolean;
-        };
         Campaign: {
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
             companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was finished; null: it is not
-             */
             completedAt: string | null;
-            /** @description Contacts are asked first, and get the message when they answer anything but no */
             confirmation: boolean;
-            /** @description First question; empty: none */
             confirmationMessage1: string;
-            /** @description Second question; empty: none */
             confirmationMessage2: string;
-            /** @description Third question; empty: none */
             confirmationMessage3: string;
-            /** @description Fourth question; empty: none */
             confirmationMessage4: string;
-            /** @description Fifth question; empty: none */
             confirmationMessage5: string;
-            /**
-             * Format: int64
-             * @description List whose contacts it gets at its first start; null: none
-             */
             contactListId: number | null;
-            /** @description Of its contacts */
             counters: components["schemas"]["CampaignCounters"];
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             createdAt: string;
-            /**
-             * Format: int64
-             * @description Seconds between two later messages
-             */
             greaterInterval: number;
-            /**
-             * Format: int64
-             * @description Id of the campaign
-             * @example 11
-             */
             id: number;
-            /**
-             * Format: int64
-             * @description Messages after which greaterInterval counts; 0: never
-             */
             longerIntervalAfter: number;
-            /**
-             * @description Name of the file; null: none
-             * @example map.png
-             */
             mediaName: string | null;
-            /** @description File that is sent with the texts; null: none */
             mediaUrl: string | null;
-            /**
-             * @description First text; variables are {nome}, {email} and {numero}
-             * @example Hello {nome}
-             */
             message1: string;
-            /** @description Second text; empty: none */
             message2: string;
-            /** @description Third text; empty: none */
             message3: string;
-            /** @description Fourth text; empty: none */
             message4: string;
-            /** @description Fifth text; empty: none */
             message5: string;
-            /**
-             * Format: int64
-             * @description Seconds between two messages
-             */
             messageInterval: number;
-            /**
-             * @description For people
-             * @example Offers of March
-             */
             name: string;
-            /**
-             * Format: date-time
-             * @description When it looks for the next contact; null: it does not run
-             */
             nextSendAt: string | null;
-            /**
-             * Format: date-time
-             * @description When it starts by itself; null: it does not
-             */
             scheduledAt: string | null;
-            /** @description When it sends, on the company's clock; null: always */
             sendWindow: components["schemas"]["SendWindow"] | null;
-            /**
-             * Format: date-time
-             * @description First start; null: never
-             */
             startedAt: string | null;
-            /**
-             * @description A cancelled campaign goes on when it is started again
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "draft" | "scheduled" | "running" | "finished" | "cancelled";
-            /** @description Tags whose contacts it gets at its first start */
             tagIds: number[];
-            /** @description Template that is sent in place of the texts; null: none */
             template: components["schemas"]["Template"] | null;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
             updatedAt: string;
-            /**
-             * Format: int64
-             * @description Connection to send on; null: it was deleted
-             */
             whatsappId: number | null;
         };
         CampaignCounters: {
-            /**
-             * Format: int64
-             * @description Arrived, with those read
-             */
             delivered: number;
-            /**
-             * Format: int64
-             * @description Not accepted by the network
-             */
             failed: number;
-            /**
-             * Format: int64
-             * @description Without a result yet
-             */
             pending: number;
-            /**
-             * Format: int64
-             * @description Read by the contact
-             */
             read: number;
-            /**
-             * Format: int64
-             * @description Taken by the network, with those delivered and read
-             */
             sent: number;
-            /**
-             * Format: int64
-             * @description Left out: opted out, declined, no answer to the question, or anonymized
-             */
             skipped: number;
-            /**
-             * Format: int64
-             * @description All contacts
-             */
             total: number;
         };
-        CampaignDetail: {
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was finished; null: it is not
-             */
-            completedAt: string | null;
-            /** @description Contacts are asked first, and get the message when they answer anything but no */
-            confirmation: boolean;
-            /** @description First question; empty: none */
-            confirmationMessage1: string;
-            /** @description Second question; empty: none */
-            confirmationMessage2: string;
-            /** @description Third question; empty: none */
-            confirmationMessage3: string;
-            /** @description Fourth question; empty: none */
-            confirmationMessage4: string;
-            /** @description Fifth question; empty: none */
-            confirmationMessage5: string;
-            /** @description Its contacts, in the order of sending, the first 50,000; from its first start on with those of its list and tags */
-            contactIds: number[];
-            /**
-             * Format: int64
-             * @description List whose contacts it gets at its first start; null: none
-             */
-            contactListId: number | null;
-            /** @description Of its contacts */
-            counters: components["schemas"]["CampaignCounters"];
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * Format: int64
-             * @description Seconds between two later messages
-             */
-            greaterInterval: number;
-            /**
-             * Format: int64
-             * @description Id of the campaign
-             * @example 11
-             */
-            id: number;
-            /**
-             * Format: int64
-             * @description Messages after which greaterInterval counts; 0: never
-             */
-            longerIntervalAfter: number;
-            /**
-             * @description Name of the file; null: none
-             * @example map.png
-             */
-            mediaName: string | null;
-            /** @description File that is sent with the texts; null: none */
-            mediaUrl: string | null;
-            /**
-             * @description First text; variables are {nome}, {email} and {numero}
-             * @example Hello {nome}
-             */
-            message1: string;
-            /** @description Second text; empty: none */
-            message2: string;
-            /** @description Third text; empty: none */
-            message3: string;
-            /** @description Fourth text; empty: none */
-            message4: string;
-            /** @description Fifth text; empty: none */
-            message5: string;
-            /**
-             * Format: int64
-             * @description Seconds between two messages
-             */
-            messageInterval: number;
-            /**
-             * @description For people
-             * @example Offers of March
-             */
-            name: string;
-            /**
-             * Format: date-time
-             * @description When it looks for the next contact; null: it does not run
-             */
-            nextSendAt: string | null;
-            /**
-             * Format: date-time
-             * @description When it starts by itself; null: it does not
-             */
-            scheduledAt: string | null;
-            /** @description When it sends, on the company's clock; null: always */
-            sendWindow: components["schemas"]["SendWindow"] | null;
-            /**
-             * Format: date-time
-             * @description First start; null: never
-             */
-            startedAt: string | null;
-            /**
-             * @description A cancelled campaign goes on when it is started again
-             * @enum {string}
-             */
-            status: "draft" | "scheduled" | "running" | "finished" | "cancelled";
-            /** @description Tags whose contacts it gets at its first start */
-            tagIds: number[];
-            /** @description Template that is sent in place of the texts; null: none */
-            template: components["schemas"]["Template"] | null;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-            /**
-             * Format: int64
-             * @description Connection to send on; null: it was deleted
-             */
-            whatsappId: number | null;
-        };
-        CampaignFields: {
-            /** @description Ask contacts first; they get the message when they answer anything but no, within a day */
-            confirmation?: boolean;
-            /** @description First question */
-            confirmationMessage1?: string;
-            /** @description Second question */
-            confirmationMessage2?: string;
-            /** @description Third question */
-            confirmationMessage3?: string;
-            /** @description Fourth question */
-            confirmationMessage4?: string;
-            /** @description Fifth question */
-            confirmationMessage5?: string;
-            /** @description Its contacts; replaces what was. A list or tags add more */
-            contactIds?: number[];
-            /**
-             * Format: int64
-             * @description List of its contacts; they are taken at the first start
-             */
-            contactListId?: number | null;
-            /**
-             * Format: int64
-             * @description Seconds between two later messages; absent: 60
-             */
-            greaterInterval?: number;
-            /**
-             * Format: int64
-             * @description Messages after which greaterInterval counts; 0: never; absent: 20
-             */
-            longerIntervalAfter?: number;
-            /**
-             * @description File to send with the texts: an address that the hub fetches now, or the mediaUrl of a message; null: none
-             * @example https://example.com/map.png
-             */
-            mediaUrl?: string | null;
-            /**
-             * @description First text; variables are {nome}, {email} and {numero}
-             * @example Hello {nome}
-             */
-            message1?: string;
-            /** @description Second text; the texts take turns */
-            message2?: string;
-            /** @description Third text */
-            message3?: string;
-            /** @description Fourth text */
-            message4?: string;
-            /** @description Fifth text */
-            message5?: string;
-            /**
-             * Format: int64
-             * @description Seconds between two messages; absent: 20
-             */
-            messageInterval?: number;
-            /**
-             * @description For people
-             * @example Offers of March
-             */
-            name?: string;
-            /**
-             * Format: date-time
-             * @description When it starts by itself: in the future; null: it does not
-             * @example 2027-03-02T09:00:00-03:00
-             */
-            scheduledAt?: string | null;
-            /** @description When it sends, on the company's clock; null: always */
-            sendWindow?: components["schemas"]["SendWindow"] | null;
-            /** @description Tags of its contacts; they are taken at the first start */
-            tagIds?: number[];
-            /** @description Send a template that the network has approved, in place of the texts, which are then what users read. Variables in its texts and payloads are replaced. Not with a file or confirmation. null: none */
-            template?: components["schemas"]["Template"] | null;
-            /**
-             * Format: int64
-             * @description Connection to send on
-             */
-            whatsappId?: number;
-        } & {
-            [key: string]: unknown;
-        };
-        CampaignList: {
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-            /** @description The page */
-            records: components["schemas"]["Campaign"][];
-        };
-        CampaignReport: {
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description Of all its contacts */
-            counters: components["schemas"]["CampaignCounters"];
-            /** @description There is another page */
-            hasMore: boolean;
-            /** @description The page */
-            records: components["schemas"]["CampaignShipment"][];
-        };
-        CampaignSearch: {
-            /** @description The newest first */
-            campaigns: components["schemas"]["FoundCampaign"][];
-        };
-        CampaignShipment: {
-            /**
-             * Format: int64
-             * @description Whom it was for
-             * @example 5
-             */
-            contactId: number;
-            /**
-             * @description How people call the contact
-             * @example Ana Souza
-             */
-            contactName: string;
-            /** @description Why it failed or was skipped */
-            error: string | null;
-            /** @description That was sent; empty: not yet */
-            message: string;
-            /** @description The message; null: none yet */
-            messageId: string | null;
-            /**
-             * @description That it was sent to; empty: not yet
-             * @example 5511987654321
-             */
-            number: string;
-            /**
-             * @description confirming: the contact was asked; queued: waits for the network
-             * @enum {string}
-             */
-            status: "pending" | "confirming" | "confirmed" | "queued" | "sent" | "delivered" | "read" | "failed" | "skipped";
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-        };
-        CloseTicket: {
-            /**
-             * @description How it ended
-             * @example Booked
-             */
-            resolution?: string;
-            /**
-             * @description Id of the ticket, as the events have it
-             * @example 12
-             */
-            ticket_id: string;
-        } & {
-            [key: string]: unknown;
-        };
-        ClosedTicket: {
-            /**
-             * @description Always closed; closing a closed ticket changes nothing
-             * @enum {string}
-             */
-            status: "closed";
-            /** @description Ticket that is closed now */
-            ticket_id: string;
-        };
         CloudAccount: {
-            /**
-             * @description Access token of a system user
-             * @example EAAGm0PX4ZCpsBA
-             */
             accessToken?: string;
-            /** @description Secret of the app, by which webhooks are signed */
             appSecret?: string;
-            /**
-             * @description What the Cloud API calls the number
-             * @example 106540352242922
-             */
             phoneNumberId?: string;
-            /** @description Token that the API repeats when the webhook is set up; choose any */
             verifyToken?: string;
-            /**
-             * @description Id of the WhatsApp Business account
-             * @example 102290129340398
-             */
             wabaId?: string;
         } & {
             [key: string]: unknown;
         };
-        CloudWebhookReceived: {
-            /** @description true: what it says is stored */
-            received: boolean;
-        };
-        Company: {
-            /**
-             * Format: date-time
-             * @description When it signed up
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @description Always null: the platform bills nobody
-             */
-            dueDate: string | null;
-            /** @description Answers to the company's e-mails go there */
-            email: string;
-            /**
-             * Format: int64
-             * @description Id of the company
-             * @example 1
-             */
-            id: number;
-            /**
-             * @description Shown to users and connected products
-             * @example Studio Bela
-             */
-            name: string;
-            /** @description A contact that answers one of them gets no more campaigns */
-            optOutWords: string[];
-            /** @description For people; empty: unknown */
-            phone: string;
-            /**
-             * Format: int64
-             * @description Always null: the platform bills nobody
-             */
-            planId: number | null;
-            /** @description Always empty: the platform bills nobody */
-            recurrence: string;
-            /**
-             * Format: int64
-             * @description How long a closed ticket is reopened by a new message; 0: never
-             */
-            reopenMinutes: number;
-            /**
-             * Format: int64
-             * @description Messages of closed tickets are erased after so many days; null: never
-             */
-            retentionDays: number | null;
-            /** @description Opening hours; none: always open */
-            schedules: components["schemas"]["OpeningHours"][];
-            /** @description Always true: the company may use the platform */
-            status: boolean;
-            /**
-             * Format: uuid
-             * @description The company's id at the hub: in its logs, and for its operators
-             */
-            tenantId: string;
-            /**
-             * @description IANA name
-             * @example America/Sao_Paulo
-             */
-            timezone: string;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-        };
-        CompanyFields: {
-            /** @description Answers to the company's e-mails go there */
-            email?: string;
-            /** @description Shown to users and connected products */
-            name?: string;
-            /** @description A contact that answers one of them gets no more campaigns; upper and lower case are the same */
-            optOutWords?: string[];
-            /** @description For people */
-            phone?: string;
-            /**
-             * Format: int64
-             * @description How long a closed ticket is reopened by a new message; 0: never
-             */
-            reopenMinutes?: number;
-            /**
-             * Format: int64
-             * @description Messages of closed tickets are erased after so many days; null: never
-             */
-            retentionDays?: number | null;
-            /** @description Opening hours; none: always open */
-            schedules?: components["schemas"]["OpeningHours"][];
-            /**
-             * @description IANA name
-             * @example America/Sao_Paulo
-             */
-            timezone?: string;
-        } & {
-            [key: string]: unknown;
-        };
         CompanySummary: {
-            /**
-             * Format: int64
-             * @description Id of the company
-             * @example 1
-             */
             id: number;
-            /**
-             * @description Name of the company
-             * @example Studio Bela
-             */
             name: string;
         };
         ConnectProduct: {
-            /**
-             * @description The key that the other product issued
-             * @example msg_live_…
-             */
             api_key?: string;
-            /** @description A key this product issued for the other one before; absent: one is made */
             api_key_local?: string;
-            /** @description The same; document 1's name of it */
             api_key_remote?: string;
-            /**
-             * @description The base under which the other product's /integrations lies; usually ends in /api/v1
-             * @example https://messaging.example.com/api/v1
-             */
             api_url: string;
-            /** @description What the connection is used for, e.g. reminders */
             features?: string[];
-            /**
-             * @description The other product
-             * @example messaging
-             */
             product: string;
-            /** @description Where this product receives; absent: its own address */
             webhook_url?: string;
         };
         Connection: {
-            /**
-             * Format: int64
-             * @description The company it belongs to
-             * @example 1
-             */
             companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             createdAt: string;
-            /**
-             * Format: int64
-             * @description Messages of campaigns a day; 0: no limit
-             */
             dailyLimit: number;
-            /**
-             * @description The network
-             * @example sandbox
-             */
             driver: string;
-            /** @description Sent when a ticket is closed so */
             expiresInactiveMessage: string;
-            /**
-             * Format: int64
-             * @description Minutes without an answer of the contact after which a ticket is closed; 0: never
-             */
             expiresTicket: number;
-            /** @description Sent when a ticket is closed */
             farewellMessage: string;
-            /** @description Sent when a ticket begins */
             greetingMessage: string;
-            /**
-             * Format: int64
-             * @description Id of the connection
-             * @example 2
-             */
             id: number;
-            /** @description Messages that name no connection are sent on it */
             isDefault: boolean;
-            /** @description Why it is not connected */
             lastError: string | null;
-            /**
-             * Format: int64
-             * @description Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent
-             */
             maxUseBotQueues: number;
-            /**
-             * @description Its name, unique in the company
-             * @example Reception
-             */
             name: string;
-            /**
-             * @description The connection's own phone number, once it is known
-             * @example 5511900000001
-             */
             number: string | null;
-            /** @description Sent outside of opening hours */
             outOfHoursMessage: string;
-            /**
-             * Format: date-time
-             * @description When the QR code expires
-             */
             qrExpiresAt: string | null;
-            /** @description Text of the QR code to scan; empty in other states */
             qrcode: string;
-            /** @description Ids of the queues that its contacts choose from, in the order of the menu */
             queueIds: number[];
-            /** @description The same queues */
             queues: components["schemas"]["TicketQueue"][];
-            /** @description Sent when a ticket is closed, to ask for a rating of 1 to 5 */
             ratingMessage: string;
-            /**
-             * Format: int64
-             * @description QR codes in a row that nobody scanned, or looks in a row at a network that does not answer
-             */
             retries: number;
-            /**
-             * Format: int64
-             * @description Milliseconds between messages of programs; those of users are not held back
-             */
             sendIntervalMs: number;
-            /**
-             * @description Messages flow while it is CONNECTED; while the network does not answer it is TIMEOUT, and they wait
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "OPENING" | "qrcode" | "PAIRING" | "CONNECTED" | "TIMEOUT" | "DISCONNECTED" | "BANNED" | "OUTDATED";
-            /**
-             * Format: int64
-             * @description Minutes; 0: tickets are not transferred
-             */
             timeToTransfer: number;
-            /**
-             * Format: int64
-             * @description Queue of the tickets that nobody accepts in timeToTransfer; null: none
-             */
             transferQueueId: number | null;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updatedAt: string;
-            /**
-             * @description Address to enter at the WhatsApp Cloud API, with the connection's verifyToken, or at the bridge; null for other drivers
-             * @example https://hub.example.com/messaging/webhooks/cloud/2
-             */
             webhookUrl: string | null;
         };
         ConnectionFields: {
-            /** @description Of the driver bridge, which needs it: the session service, never shown. A change keeps the members that are absent, and starts the connection */
             bridge?: components["schemas"]["BridgeAccount"];
-            /** @description Of the driver cloud, which needs it: its account, never shown. A change keeps the members that are absent, and checks the account anew */
             cloud?: components["schemas"]["CloudAccount"];
-            /**
-             * Format: int64
-             * @description Messages of campaigns a day; 0: no limit
-             */
             dailyLimit?: number;
-            /** @description Sent when a ticket is closed so */
             expiresInactiveMessage?: string;
-            /**
-             * Format: int64
-             * @description Minutes without an answer of the contact after which a ticket is closed; 0: never
-             */
             expiresTicket?: number;
-            /** @description Sent when a ticket is closed */
             farewellMessage?: string;
-            /** @description Sent when a ticket begins */
             greetingMessage?: string;
-            /** @description true: takes the place of the company's default connection */
             isDefault?: boolean;
-            /**
-             * Format: int64
-             * @description Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent; absent in a new connection: 3
-             */
             maxUseBotQueues?: number;
-            /** @description Unique in the company */
             name?: string;
-            /** @description Sent outside of opening hours */
             outOfHoursMessage?: string;
-            /** @description Ids of its queues; replaces what was. With more than one it needs a greetingMessage */
             queueIds?: number[];
-            /** @description Sent when a ticket is closed */
             ratingMessage?: string;
-            /**
-             * Format: int64
-             * @description Milliseconds between messages of programs
-             */
             sendIntervalMs?: number;
-            /**
-             * Format: int64
-             * @description Minutes; 0: tickets are not transferred
-             */
             timeToTransfer?: number;
-            /**
-             * Format: int64
-             * @description Queue of the tickets that nobody accepts in timeToTransfer; null: none
-             */
             transferQueueId?: number | null;
         } & {
             [key: string]: unknown;
         };
-        Contact: {
-            /**
-             * Format: date-time
-             * @description When its data was erased; null: it was not
-             */
-            anonymizedAt: string | null;
-            /**
-             * @description The kind of network
-             * @enum {string}
-             */
-            channel: "whatsapp";
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * @description opted_out: gets no campaigns
-             * @enum {string}
-             */
-            consent: "unknown" | "opted_in" | "opted_out";
-            /**
-             * Format: date-time
-             * @description When the consent was changed; null: never
-             */
-            consentAt: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /** @description Gets no automatic messages */
-            disableBot: boolean;
-            /**
-             * @description Empty: unknown
-             * @example ana@example.com
-             */
-            email: string;
-            /** @description What else is known */
-            extraInfo: components["schemas"]["ExtraInfo"][];
-            /**
-             * Format: int64
-             * @description Id of the contact
-             * @example 5
-             */
-            id: number;
-            /** @description Always false: groups are not received */
-            isGroup: boolean;
-            /** @description The network's own id of the contact; null: none */
-            lid: string | null;
-            /**
-             * @description Its number, until a name is known
-             * @example Ana Souza
-             */
-            name: string;
-            /**
-             * @description Digits with the country code; empty: anonymized
-             * @example 5511987654321
-             */
-            number: string;
-            /**
-             * @description Equal for a Brazilian mobile number with and without its ninth digit; unique in the company
-             * @example 5511987654321
-             */
-            numberKey: string;
-            /** @description Picture at the network; empty: none */
-            profilePicUrl: string;
-            /** @description Its tags, ordered by name */
-            tags: components["schemas"]["TagSummary"][];
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-        };
-        ContactExport: {
-            /** @description Who has the data */
-            company: components["schemas"]["CompanySummary"];
-            /** @description Whom it is about */
-            contact: components["schemas"]["Contact"];
-            /**
-             * Format: date-time
-             * @description When the export was made
-             */
-            exportedAt: string;
-            /** @description Every message with the contact and every note about it, the oldest first */
-            messages: components["schemas"]["TicketMessage"][];
-            /** @description Its tickets, the oldest first */
-            tickets: components["schemas"]["ExportedTicket"][];
-        };
-        ContactFields: {
-            /**
-             * @description opted_out: gets no campaigns
-             * @enum {string}
-             */
-            consent?: "unknown" | "opted_in" | "opted_out";
-            /** @description Gets no automatic messages */
-            disableBot?: boolean;
-            /**
-             * @description Empty: unknown
-             * @example ana@example.com
-             */
-            email?: string;
-            /** @description What else is known; replaces what was */
-            extraInfo?: components["schemas"]["ExtraInfo"][];
-            /**
-             * @description Of the person
-             * @example Ana Souza
-             */
-            name?: string;
-            /**
-             * @description Digits with the country code
-             * @example 5511987654321
-             */
-            number?: string;
-            /** @description Ids of its tags; replaces what was */
-            tagIds?: number[];
-        } & {
-            [key: string]: unknown;
-        };
-        ContactImport: {
-            /** @description How the file's columns are read; empty for an import in progress */
-            columns: components["schemas"]["ImportColumn"][];
-            /**
-             * Format: int64
-             * @description New contacts
-             */
-            created: number;
-            /** @description Nothing was changed */
-            dryRun: boolean;
-            /** @description The first thousand */
-            errors: components["schemas"]["ImportError"][];
-            /**
-             * Format: int64
-             * @description Rows with an error
-             */
-            failed: number;
-            /**
-             * Format: int64
-             * @description Of an import in progress, for GET /contacts/imports/{id}; null: it is done
-             * @example 3
-             */
-            id: number | null;
-            /** @description The first 20 rows; empty for an import in progress */
-            preview: components["schemas"]["ImportPreview"][];
-            /**
-             * Format: int64
-             * @description Rows that said nothing new
-             */
-            skipped: number;
-            /**
-             * @description failed: the stored file cannot be read any more; upload it again. cancelled: what was imported before stays and is counted
-             * @enum {string}
-             */
-            status: "pending" | "running" | "done" | "failed" | "cancelled";
-            /**
-             * Format: int64
-             * @description Rows of the file
-             */
-            total: number;
-            /**
-             * Format: int64
-             * @description Rows that said something new of a contact
-             */
-            updated: number;
-            /** @description The first thousand */
-            warnings: components["schemas"]["ImportWarning"][];
-        };
-        ContactList: {
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: int64
-             * @description How many contacts it has
-             */
-            contactsCount: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * Format: int64
-             * @description Id of the list
-             * @example 9
-             */
-            id: number;
-            /**
-             * @description Unique in the company
-             * @example Customers of March
-             */
-            name: string;
-            /**
-             * Format: date-time
-             * @description Last change of its name or contacts
-             */
-            updatedAt: string;
-        };
-        ContactListDetail: {
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /** @description Who is on the list */
-            contactIds: number[];
-            /**
-             * Format: int64
-             * @description How many contacts it has
-             */
-            contactsCount: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * Format: int64
-             * @description Id of the list
-             * @example 9
-             */
-            id: number;
-            /**
-             * @description Unique in the company
-             * @example Customers of March
-             */
-            name: string;
-            /**
-             * Format: date-time
-             * @description Last change of its name or contacts
-             */
-            updatedAt: string;
-        };
-        ContactListFields: {
-            /** @description Ids of its contacts; replaces what was. POST /contacts/import adds more */
-            contactIds?: number[];
-            /**
-             * @description Unique in the company
-             * @example Customers of March
-             */
-            name?: string;
-        } & {
-            [key: string]: unknown;
-        };
-        ContactListList: {
-            /** @description The page */
-            contactLists: components["schemas"]["ContactList"][];
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-        };
-        ContactPage: {
-            /** @description The page */
-            contacts: components["schemas"]["Contact"][];
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-        };
-        ContactSearch: {
-            /** @description The contact; null: there is none */
-            contact: components["schemas"]["FoundContact"] | null;
-            /** @description The company has a contact with this number */
-            found: boolean;
-        };
-        CreatedToken: {
-            /**
-             * Format: int64
-             * @description The company it belongs to
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @description null: never
-             */
-            expiresAt: string | null;
-            /**
-             * Format: int64
-             * @description Id of the token
-             * @example 4
-             */
-            id: number;
-            /**
-             * Format: date-time
-             * @description To the minute; null: never
-             */
-            lastUsedAt: string | null;
-            /**
-             * @description What the token is for
-             * @example CRM
-             */
-            name: string;
-            /**
-             * @description The token's first characters
-             * @example msgt_Zk3x
-             */
-            prefix: string;
-            /**
-             * Format: date-time
-             * @description null: it is valid
-             */
-            revokedAt: string | null;
-            /**
-             * @description What the token may do
-             * @example [
-             *       "message.send"
-             *     ]
-             */
-            scopes: string[];
-            /** @description Shown this once: Authorization: Bearer of the send API */
-            token: string;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
-            updatedAt: string;
-            /**
-             * Format: int64
-             * @description The only connection it may send on; null: any
-             */
-            whatsappId: number | null;
-        };
-        ExportedTicket: {
-            /**
-             * Format: date-time
-             * @description When it was closed; null: it is not
-             */
-            closedAt: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * Format: int64
-             * @description Id of the ticket
-             * @example 12
-             */
-            id: number;
-            /**
-             * Format: int64
-             * @description 1 to 5, by the contact; null: none
-             */
-            rating: number | null;
-            /** @description How it ended; null: nobody wrote it */
-            resolution: string | null;
-            /**
-             * @description pending: waits for a user
-             * @enum {string}
-             */
-            status: "open" | "pending" | "closed";
-            /**
-             * Format: uuid
-             * @description The ticket's id elsewhere
-             */
-            uuid: string;
-        };
-        ExtraInfo: {
-            /**
-             * @description What it is
-             * @example Birthday
-             */
-            name: string;
-            /**
-             * @description The fact
-             * @example 2 March
-             */
-            value: string;
-        } & {
-            [key: string]: unknown;
-        };
-        FoundCampaign: {
-            /**
-             * Format: date-time
-             * @description When it was finished; null: it is not
-             */
-            completed_at: string | null;
-            /**
-             * Format: int64
-             * @description Arrived, with those read
-             */
-            delivered: number;
-            /**
-             * Format: int64
-             * @description Not accepted by the network
-             */
-            failed: number;
-            /**
-             * @description Id of the campaign
-             * @example 11
-             */
-            id: string;
-            /**
-             * @description For people
-             * @example Offers of March
-             */
-            name: string;
-            /**
-             * Format: int64
-             * @description Without a result yet
-             */
-            pending: number;
-            /**
-             * Format: int64
-             * @description Read by the contact
-             */
-            read: number;
-            /**
-             * Format: date-time
-             * @description When it starts by itself; null: it does not
-             */
-            scheduled_at: string | null;
-            /**
-             * Format: int64
-             * @description Taken by the network, with those delivered and read
-             */
-            sent: number;
-            /**
-             * Format: int64
-             * @description Left out: opted out, declined, no answer to the question, or anonymized
-             */
-            skipped: number;
-            /**
-             * Format: date-time
-             * @description First start; null: never
-             */
-            started_at: string | null;
-            /**
-             * @description A cancelled campaign may go on
-             * @enum {string}
-             */
-            status: "draft" | "scheduled" | "running" | "finished" | "cancelled";
-            /**
-             * Format: int64
-             * @description All contacts
-             */
-            total: number;
-        };
-        FoundContact: {
-            /**
-             * @description opted_out: gets answers only
-             * @enum {string}
-             */
-            consent: "unknown" | "opted_in" | "opted_out";
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            created_at: string;
-            /**
-             * @description Empty: unknown
-             * @example ana@example.com
-             */
-            email: string;
-            /**
-             * @description Id of the contact
-             * @example 5
-             */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When it last wrote; null: never
-             */
-            last_message_at: string | null;
-            /**
-             * @description Its number, until a name is known
-             * @example Ana Souza
-             */
-            name: string;
-            /**
-             * @description International, with its plus
-             * @example +5511987654321
-             */
-            phone: string;
-        };
-        FoundTicket: {
-            /**
-             * Format: date-time
-             * @description When it was closed; null: it is not
-             */
-            closed_at: string | null;
-            /**
-             * @description Whom the conversation is with
-             * @example 5
-             */
-            contact_id: string;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            created_at: string;
-            /**
-             * @description Id of the ticket
-             * @example 12
-             */
-            id: string;
-            /**
-             * @description Name of its queue; null: none
-             * @example Sales
-             */
-            queue: string | null;
-            /** @description How it ended; null: nobody wrote it */
-            resolution: string | null;
-            /**
-             * @description pending: waits for a user
-             * @enum {string}
-             */
-            status: "open" | "pending" | "closed";
-        };
-        FreeTime: {
-            /**
-             * Format: date-time
-             * @description With the organization's UTC offset
-             */
-            end_at: string;
-            /**
-             * @description Name
-             * @example Ana
-             */
-            professional: string;
-            /** @description As the scheduling product calls it */
-            professional_id: string;
-            /**
-             * Format: date-time
-             * @description With the organization's UTC offset
-             */
-            start_at: string;
-        };
         HubAttemptItem: {
-            /** @description Why there is no complete answer */
             error: string | null;
-            /**
-             * Format: int64
-             * @description Which attempt of the delivery, from 1
-             */
             number: number;
-            /** @description Where the time went */
             phases: components["schemas"]["HubPhases"];
-            /** @description As sent, secrets masked */
             request_headers: {
                 [key: string]: string;
             };
-            /** @description Its beginning, at most 4 KiB; {"erased":true} once it was erased with the payload */
             response_body: string | null;
-            /** @description Headers of the answer, the longest cut */
             response_headers: {
                 [key: string]: string;
             };
-            /**
-             * Format: date-time
-             * @description When the request was made
-             */
             started_at: string;
-            /**
-             * Format: int64
-             * @description null where no answer came
-             */
             status_code: number | null;
-        };
-        HubAuditedAction: {
-            /**
-             * @description Operation that was called, by its id
-             * @example integrations.connect
-             */
-            action: string;
-            /** @description Who did it */
-            actor: components["schemas"]["HubAuditedActor"];
-            /**
-             * Format: date-time
-             * @description When it happened
-             */
-            at: string;
-            /**
-             * Format: int64
-             * @description How often it happened within the minute. Above 1 only for webhooks without a valid signature, by key and address; the other fields are those of the first
-             * @example 1
-             */
-            count: number;
-            /**
-             * @description The data it was about; empty: of neither
-             * @enum {string}
-             */
-            environment: "live" | "test" | "";
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
-            id: string;
-            /**
-             * @description Address the request came from
-             * @example 203.0.113.7
-             */
-            ip: string;
-            /** @description X-Request-Id of the request, which the hub's log has too */
-            request_id: string;
-            /**
-             * @description Kind of thing that was acted on
-             * @example integrations
-             */
-            resource: string;
-            /** @description May be empty */
-            resource_id: string;
-            /**
-             * Format: int64
-             * @description HTTP status of the outcome
-             * @example 200
-             */
-            status: number;
-            /** @description The person whose data it was about, such as a patient's id; empty: nobody in particular */
-            subject_id: string;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
-            tenant_id: string | null;
-        };
-        HubAuditedActor: {
-            /** @description May be empty */
-            id: string;
-            /** @description The user's name, an operator's address, or how a key begins and ends */
-            label: string;
-            /**
-             * @description Kind of whoever acted
-             * @enum {string}
-             */
-            type: "operator" | "token" | "key" | "tenant_user" | "system" | "anonymous";
         };
         HubConnected: {
-            /** @description How the key ends that the other product uses here */
             api_key_local: string | null;
-            /** @description How the key ends that is used there */
             api_key_remote: string | null;
-            /** @description Base under which the other product's /integrations lies */
             api_url: string;
-            /**
-             * Format: uuid
-             * @description The same as tenant_id
-             */
             company_id: string;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Paused by an administrator */
             disabled: boolean;
-            /** @description The uses asked for when connecting */
             enabled: string[];
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /** @description What the other product offers */
             features: string[];
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /** @description Why it does not work, for people */
             last_error: string | null;
-            /**
-             * Format: date-time
-             * @description When the other side was last asked whether it works; null: never
-             */
             last_health_check: string | null;
-            /** @description The other product; external until a peer that registered without its name sends an event */
             product: string;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive" | "error";
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
             tenant_id: string;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updated_at: string;
-            /** @description How the secret ends */
             webhook_secret: string | null;
-            /** @description Where this product receives */
             webhook_url: string;
         };
-        HubConnectedList: {
-            /** @description All of the tenant in this environment */
-            integrations: components["schemas"]["HubConnected"][];
-        };
         HubDetail: {
-            /**
-             * Format: int64
-             * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
-             */
             attempt_count: number;
-            /** @description Every attempt, oldest first */
             attempts: components["schemas"]["HubAttemptItem"][];
-            /** @description Ties events and deliveries of one matter together; null: none */
+            behind_in_order: boolean;
             correlation_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Whether the receiver has confirmed it */
             delivered: boolean;
-            /**
-             * @description Whether the hub sends it (outbound) or received it (inbound)
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction: "inbound" | "outbound";
-            /**
-             * Format: int64
-             * @description Duration of the last attempt, milliseconds
-             */
             duration_ms: number | null;
-            /**
-             * Format: uuid
-             * @description Endpoint it went to, or null
-             */
             endpoint_id: string | null;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * @description Event id; empty for a refused webhook without a valid one
-             * @example evt_0123456789abcdef
-             */
             event_id: string;
-            /** @description What happened, such as appointment.created */
             event_type: string;
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * Format: uuid
-             * @description Delivery id
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description Integration it went to, or null
-             */
             integration_id: string | null;
-            /**
-             * Format: date-time
-             * @description When the next attempt is due; null while one is under way or none will come
-             */
             next_attempt_at: string | null;
-            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
             ordering_key: string | null;
-            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
             out_of_order: boolean;
-            /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
-            /**
-             * @description When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send
-             * @enum {string}
-             */
+            /** @enum {string} */
             priority: "high" | "normal" | "bulk";
-            /** @description Product the event came from */
             product: string;
-            /** @description Why it is parked or failed */
             reason: string | null;
-            /**
-             * @description URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known
-             * @example https://example.com/hooks
-             */
             receiver: string;
-            /** @description Beginning of the last answer's body, at most 4 KiB */
             response_body: string | null;
-            /**
-             * Format: int64
-             * @description Attempts after the first
-             */
             retries: number;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "delivered" | "parked" | "failed";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt; null without an answer
-             */
             status_code: number | null;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to; null: it is sent to an alert of the operators
-             */
             tenant_id: string | null;
-            /**
-             * @description How people call the customer
-             * @example Acme
-             */
             tenant_name: string;
-            /** @description Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked */
             waiting: components["schemas"]["HubWaiting"] | null;
         };
-        HubFieldProblem: {
-            /**
-             * @description Where the input is
-             * @example body.url
-             */
-            location: string;
-            /** @description What is wrong with it */
-            message: string;
-        };
-        HubHealth: {
-            /**
-             * @description Whether the database answers
-             * @enum {string}
-             */
-            db: "connected" | "disconnected";
-            /**
-             * @description Whether Redis answers
-             * @enum {string}
-             */
-            redis: "connected" | "disconnected";
-            /**
-             * @description Name of the product
-             * @example clinic
-             */
-            service: string;
-            /**
-             * @description unavailable without the database; the hub works without Redis for a while
-             * @enum {string}
-             */
-            status: "ok" | "unavailable";
-            /**
-             * @description Of the product
-             * @example 1.0.0
-             */
-            version: string;
-        };
         HubIssuedKey: {
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * Format: date-time
-             * @description null: never
-             */
             expires_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description The integration it is bound to
-             */
             integration_id: string | null;
-            /** @description How the key ends */
             last4: string;
-            /**
-             * Format: date-time
-             * @description When a request last came with it; null: never
-             */
             last_used_at: string | null;
-            /** @description Note of what the key is for */
             name: string;
-            /** @description How the key begins */
             prefix: string;
-            /**
-             * @description Requests allowed: 100-M is 100 in a minute
-             * @example 100-M
-             */
             rate: string;
-            /**
-             * Format: uuid
-             * @description The key that a rotation made
-             */
             replaced_by: string | null;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /** @description What the key may do */
             scopes: string[];
         };
         HubItem: {
-            /**
-             * Format: int64
-             * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
-             */
             attempt_count: number;
-            /** @description Ties events and deliveries of one matter together; null: none */
+            behind_in_order: boolean;
             correlation_id: string | null;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /** @description Whether the receiver has confirmed it */
             delivered: boolean;
-            /**
-             * @description Whether the hub sends it (outbound) or received it (inbound)
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction: "inbound" | "outbound";
-            /**
-             * Format: int64
-             * @description Duration of the last attempt, milliseconds
-             */
             duration_ms: number | null;
-            /**
-             * Format: uuid
-             * @description Endpoint it went to, or null
-             */
             endpoint_id: string | null;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * @description Event id; empty for a refused webhook without a valid one
-             * @example evt_0123456789abcdef
-             */
             event_id: string;
-            /** @description What happened, such as appointment.created */
             event_type: string;
-            /**
-             * Format: date-time
-             * @description When it came to its end; null: not yet
-             */
             finished_at: string | null;
-            /**
-             * Format: uuid
-             * @description Delivery id
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description Integration it went to, or null
-             */
             integration_id: string | null;
-            /**
-             * Format: date-time
-             * @description When the next attempt is due; null while one is under way or none will come
-             */
             next_attempt_at: string | null;
-            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
             ordering_key: string | null;
-            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
             out_of_order: boolean;
-            /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
-            /**
-             * @description When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send
-             * @enum {string}
-             */
+            /** @enum {string} */
             priority: "high" | "normal" | "bulk";
-            /** @description Product the event came from */
             product: string;
-            /** @description Why it is parked or failed */
             reason: string | null;
-            /**
-             * @description URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known
-             * @example https://example.com/hooks
-             */
             receiver: string;
-            /** @description Beginning of the last answer's body, at most 4 KiB */
             response_body: string | null;
-            /**
-             * Format: int64
-             * @description Attempts after the first
-             */
             retries: number;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "delivered" | "parked" | "failed";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt; null without an answer
-             */
             status_code: number | null;
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to; null: it is sent to an alert of the operators
-             */
             tenant_id: string | null;
-            /**
-             * @description How people call the customer
-             * @example Acme
-             */
             tenant_name: string;
         };
         HubNewKey: {
-            /** @description Shown now and never again */
             api_key: string;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             created_at: string;
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment: "live" | "test";
-            /**
-             * Format: date-time
-             * @description null: never
-             */
             expires_at: string | null;
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: uuid
-             * @description The integration it is bound to
-             */
             integration_id: string | null;
-            /** @description How the key ends */
             last4: string;
-            /**
-             * Format: date-time
-             * @description When a request last came with it; null: never
-             */
             last_used_at: string | null;
-            /** @description Note of what the key is for */
             name: string;
-            /** @description How the key begins */
             prefix: string;
-            /**
-             * @description Requests allowed: 100-M is 100 in a minute
-             * @example 100-M
-             */
             rate: string;
-            /**
-             * Format: uuid
-             * @description The key that a rotation made
-             */
             replaced_by: string | null;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /** @description What the key may do */
             scopes: string[];
         };
-        HubPageAuditedAction: {
-            /** @description The items of this page */
-            items: components["schemas"]["HubAuditedAction"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
-            next_cursor: string | null;
-        };
         HubPageIssuedKey: {
-            /** @description The items of this page */
             items: components["schemas"]["HubIssuedKey"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
         HubPageItem: {
-            /** @description The items of this page */
             items: components["schemas"]["HubItem"][];
-            /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
-        HubPeerStatus: {
-            /** @description The tenant as this product names it */
-            company_id: string;
-            /** @description The same as tenant_name */
-            company_name: string;
-            /**
-             * @description Whether the key is for live or test data
-             * @enum {string}
-             */
-            environment: "live" | "test";
-            /** @description What this product offers */
-            features: string[];
-            /** @description The name of this product */
-            product: string;
-            /**
-             * @description Always active: otherwise the key is refused
-             * @enum {string}
-             */
-            status: "active";
-            /**
-             * Format: uuid
-             * @description Tenant the key belongs to
-             */
-            tenant_id: string;
-            /** @description What the hub calls the tenant */
-            tenant_name: string;
-            /** @description Of this product */
-            version: string;
-        };
         HubPhases: {
-            /**
-             * Format: double
-             * @description Milliseconds until the connection stood
-             */
             connect_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds until the address was found
-             */
             dns_ms: number;
-            /**
-             * Format: double
-             * @description Request written until the first byte of the answer
-             */
             first_byte_ms: number;
-            /**
-             * Format: double
-             * @description Due until started
-             */
             queue_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds of the TLS handshake
-             */
             tls_ms: number;
-            /**
-             * Format: double
-             * @description Milliseconds of the whole attempt
-             */
             total_ms: number;
         };
-        HubReceivedEvent: {
-            /**
-             * @description Names the event, as sent
-             * @example evt_0123456789abcdef
-             */
-            id: string;
-            /** @description Always true: the event is stored */
-            received: boolean;
-            /**
-             * @description accepted: it took effect; duplicate: it came before; ignored: it concerns nothing here
-             * @enum {string}
-             */
-            status: "accepted" | "duplicate" | "ignored";
-        };
-        HubRegisteredPeer: {
-            /** @description What this product offers */
-            features: string[];
-            /**
-             * Format: uuid
-             * @description Connection it belongs to
-             */
-            integration_id: string;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
-            status: "active" | "inactive" | "error";
-            /** @description Only where the caller brought none: it was made here */
-            webhook_secret?: string;
-            /** @description Where this product takes events */
-            webhook_url: string;
-        };
         HubRetriedWebhook: {
-            /**
-             * Format: uuid
-             * @description Of the delivery
-             */
             id: string;
-            /**
-             * @description It is sent at once
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending";
         };
         HubRevoked: {
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: date-time
-             * @description When it was ended for good; null: it is in use
-             */
             revoked_at: string | null;
-            /**
-             * @description Always inactive
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "inactive";
         };
         HubRotatedSecret: {
-            /**
-             * Format: uuid
-             * @description UUID that names it in paths
-             */
             id: string;
-            /**
-             * Format: date-time
-             * @description Until then the old secret is accepted too
-             */
             previous_secret_until: string | null;
-            /** @description Shown now and never again */
             webhook_secret: string;
         };
         HubTested: {
-            /** @description The same for programs */
             code: string | null;
-            /**
-             * Format: int64
-             * @description How long the other side took, in milliseconds
-             */
             duration_ms: number;
-            /** @description What is wrong, for people */
             error: string | null;
-            /** @description What the other side offers */
             features: string[];
-            /** @description Whether the other side answered as it should */
             ok: boolean;
-            /**
-             * @description Of the integration, now
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive" | "error";
-            /** @description Of the other product */
             version: string | null;
         };
-        HubUnregistered: {
-            /**
-             * Format: uuid
-             * @description Connection it belongs to
-             */
-            integration_id: string;
-            /**
-             * @description State it is in
-             * @enum {string}
-             */
-            status: "active" | "inactive" | "error";
-        };
         HubWaiting: {
-            /**
-             * Format: int64
-             * @description Deliveries to the same receiver that go first, counted up to 10000
-             */
             ahead: number;
-            /**
-             * Format: uuid
-             * @description Delivery of the same ordering key that is sent next and holds up this one; null: none
-             */
             behind: string | null;
-            /**
-             * @description What keeps it: the next retry's time; an attempt that runs; deliveries to the same receiver that are earlier or of a higher priority; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled; earlier deliveries of the same ordering key
-             * @enum {string}
-             */
+            /** @enum {string} */
             cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled" | "behind_in_order";
-            /**
-             * Format: date-time
-             * @description When a parked delivery fails for good; null while it is pending
-             */
             expires_at: string | null;
-            /**
-             * @description The same in a sentence
-             * @example Attempt 3 is due at 14:03:07 UTC.
-             */
             explanation: string;
-            /**
-             * Format: int64
-             * @description Attempts at the receiver that failed since one succeeded, as far as their deliveries still wait; counted up to 100. From 10 on the breaker is open
-             */
             failures: number;
-            /** @description What the integration's last check found; null: nothing, or an endpoint */
+            holds_up: number;
             last_error: string | null;
-            /**
-             * Format: int64
-             * @description Deliveries a minute that the receiver gets at most; 0: as many as it takes
-             */
             rate_per_minute: number;
-            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, sending it again by hand, or discarding the one it is behind */
             release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry" | "discard")[];
-            /**
-             * Format: date-time
-             * @description Since when it waits for this; null: unknown
-             */
             since: string | null;
-            /**
-             * Format: date-time
-             * @description When the hub acts next by itself; null: no time is set
-             */
             until: string | null;
         };
-        HubWebhookEnvelope: {
-            /** @description Ties events of one story together; null or absent: none */
-            correlation_id?: string | null;
-            /** @description What the event says; its members depend on event_type */
-            data: {
-                [key: string]: unknown;
-            };
-            /**
-             * @description What happened, such as appointment.created
-             * @example patient.created
-             */
-            event_type: string;
-            /**
-             * @description evt_ and 16 hexadecimal digits, compared in lowercase
-             * @example evt_0123456789abcdef
-             */
-            id: string;
-            /** @description The sender */
-            product: string;
-            /**
-             * @description When it happened, at most 30 days ago
-             * @example 2026-01-02T03:04:05Z
-             */
-            timestamp: string;
-        } & {
-            [key: string]: unknown;
-        };
-        ImportColumn: {
-            /**
-             * @description What it is used for; null: it is ignored
-             * @enum {string|null}
-             */
-            field: "name" | "number" | "email" | null;
-            /**
-             * @description As the file has it
-             * @example Telefone
-             */
-            heading: string;
-        };
-        ImportError: {
-            /**
-             * @description For people, without the values
-             * @example has no number
-             */
-            error: string;
-            /**
-             * Format: int64
-             * @description The first line of the file is 1
-             * @example 2
-             */
-            line: number;
-        };
         ImportPreview: {
-            /**
-             * @description What the import does with it
-             * @enum {string}
-             */
+            /** @enum {string} */
             action: "create" | "update" | "skip" | "fail";
-            /** @description Empty: the file has none */
             email: string;
-            /**
-             * Format: int64
-             * @description The first line of the file is 1
-             * @example 2
-             */
             line: number;
-            /** @description Empty: the file has none */
             name: string;
-            /** @description As it is stored */
             number: string;
         };
-        ImportWarning: {
-            /**
-             * Format: int64
-             * @description The first line of the file is 1
-             * @example 2
-             */
-            line: number;
-            /** @description For people, without the values */
-            warning: string;
-        };
         IssueKey: {
-            /**
-             * @description Absent: that of the header X-Environment, live without it
-             * @enum {string}
-             */
+            /** @enum {string} */
             environment?: "live" | "test";
-            /**
-             * Format: date-time
-             * @description Absent: never
-             */
             expires_at?: string;
-            /** @description How people call it */
             name?: string;
-            /** @description Absent: the product's features */
             scopes?: string[];
         };
         LoggedInUser: {
-            /**
-             * @description enabled: sees every ticket of its queues
-             * @enum {string}
-             */
+            /** @enum {string} */
             allTicket: "enabled" | "disabled";
-            /** @description The user's company */
             company: components["schemas"]["CompanySummary"];
-            /**
-             * Format: int64
-             * @description The company it belongs to
-             * @example 1
-             */
             companyId: number;
-            /**
-             * @description The user's e-mail address, with which it logs in
-             * @example bia@example.com
-             */
             email: string;
-            /**
-             * Format: int64
-             * @description Id of the user
-             * @example 3
-             */
             id: number;
-            /**
-             * @description Name of the user
-             * @example Bia
-             */
             name: string;
-            /**
-             * @description admin: everything of its company
-             * @enum {string}
-             */
+            /** @enum {string} */
             profile: "admin" | "user";
-            /** @description Ids of the queues whose tickets the user sees */
             queues: number[];
-            /** @description Always false: operators of the hub are no users of the platform */
             super: boolean;
         };
         Login: {
-            /**
-             * @description E-mail address of the user
-             * @example bia@example.com
-             */
             email: string;
-            /** @description Password of the user */
             password: string;
         } & {
             [key: string]: unknown;
         };
         MenuOption: {
-            /**
-             * @description book: the contact books an appointment at the connected scheduling product, by menus of services and free times; absent: none
-             * @example book
-             * @enum {string}
-             */
+            /** @enum {string} */
             action?: "book";
-            /**
-             * Format: int64
-             * @description Unique in the queue; absent: the next free one
-             * @example 1
-             */
             id?: number;
-            /**
-             * @description Sent when the option is chosen; empty: none
-             * @example We are open from 8 to 18.
-             */
             message?: string;
-            /**
-             * @description What the contact answers; absent: its place in the menu
-             * @example 1
-             */
             option?: string;
-            /**
-             * Format: int64
-             * @description Option whose menu it belongs to; null: the queue's first menu
-             */
             parentId?: number | null;
-            /**
-             * @description With book: name or id of the service; absent: the contact chooses
-             * @example Haircut
-             */
             service?: string;
-            /**
-             * @description Shown in the menu
-             * @example Opening hours
-             */
             title: string;
         } & {
             [key: string]: unknown;
         };
         Message: {
-            /** @description What was done */
             message: string;
         };
-        MessageList: {
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There are older messages */
-            hasMore: boolean;
-            /** @description A page of messages, oldest first */
-            messages: components["schemas"]["TicketMessage"][];
-            /** @description Their ticket */
-            ticket: components["schemas"]["Ticket"];
-        };
         NamedItem: {
-            /**
-             * Format: int64
-             * @description Names it in paths
-             */
             id: number;
-            /** @description How people call it */
             name: string;
-        };
-        NetworkTemplate: {
-            /**
-             * @description What it is for
-             * @example UTILITY
-             */
-            category: string;
-            /** @description Its parts with their texts and variables, as the network describes them */
-            components: {
-                [key: string]: unknown;
-            }[];
-            /**
-             * @description Its language code
-             * @example pt_BR
-             */
-            language: string;
-            /**
-             * @description Name of the template
-             * @example appointment_reminder
-             */
-            name: string;
-            /**
-             * @description Its state at the network
-             * @example APPROVED
-             */
-            status: string;
-        };
-        NewAPIToken: {
-            /**
-             * Format: date-time
-             * @description Absent: never
-             */
-            expiresAt?: string;
-            /**
-             * @description What it is for
-             * @example CRM
-             */
-            name: string;
-            /**
-             * Format: int64
-             * @description The only connection it may send on; absent: any
-             */
-            whatsappId?: number;
-        } & {
-            [key: string]: unknown;
-        };
-        NewBooking: {
-            /** @description Who does it; absent: whoever is free */
-            professional_id?: string;
-            /** @description Service to book */
-            service_id: string;
-            /** @description Sends no message to the contact */
-            silent?: boolean;
-            /**
-             * Format: date-time
-             * @description One of the free times
-             * @example 2026-03-02T09:00:00-03:00
-             */
-            start_at: string;
-        } & {
-            [key: string]: unknown;
-        };
-        NewCampaign: {
-            /** @description Ask contacts first; they get the message when they answer anything but no, within a day */
-            confirmation?: boolean;
-            /** @description First question */
-            confirmationMessage1?: string;
-            /** @description Second question */
-            confirmationMessage2?: string;
-            /** @description Third question */
-            confirmationMessage3?: string;
-            /** @description Fourth question */
-            confirmationMessage4?: string;
-            /** @description Fifth question */
-            confirmationMessage5?: string;
-            /** @description Its contacts; replaces what was. A list or tags add more */
-            contactIds?: number[];
-            /**
-             * Format: int64
-             * @description List of its contacts; they are taken at the first start
-             */
-            contactListId?: number | null;
-            /**
-             * Format: int64
-             * @description Seconds between two later messages; absent: 60
-             */
-            greaterInterval?: number;
-            /**
-             * Format: int64
-             * @description Messages after which greaterInterval counts; 0: never; absent: 20
-             */
-            longerIntervalAfter?: number;
-            /**
-             * @description File to send with the texts: an address that the hub fetches now, or the mediaUrl of a message; null: none
-             * @example https://example.com/map.png
-             */
-            mediaUrl?: string | null;
-            /**
-             * @description First text; variables are {nome}, {email} and {numero}
-             * @example Hello {nome}
-             */
-            message1?: string;
-            /** @description Second text; the texts take turns */
-            message2?: string;
-            /** @description Third text */
-            message3?: string;
-            /** @description Fourth text */
-            message4?: string;
-            /** @description Fifth text */
-            message5?: string;
-            /**
-             * Format: int64
-             * @description Seconds between two messages; absent: 20
-             */
-            messageInterval?: number;
-            /**
-             * @description For people
-             * @example Offers of March
-             */
-            name: string;
-            /**
-             * Format: date-time
-             * @description When it starts by itself: in the future; null: it does not
-             * @example 2027-03-02T09:00:00-03:00
-             */
-            scheduledAt?: string | null;
-            /** @description When it sends, on the company's clock; null: always */
-            sendWindow?: components["schemas"]["SendWindow"] | null;
-            /** @description Tags of its contacts; they are taken at the first start */
-            tagIds?: number[];
-            /** @description Send a template that the network has approved, in place of the texts, which are then what users read. Variables in its texts and payloads are replaced. Not with a file or confirmation. null: none */
-            template?: components["schemas"]["Template"] | null;
-            /**
-             * Format: int64
-             * @description Connection to send on
-             */
-            whatsappId: number;
-        } & {
-            [key: string]: unknown;
         };
         NewConnectionFields: {
-            /** @description Of the driver bridge, which needs it: the session service, never shown. A change keeps the members that are absent, and starts the connection */
             bridge?: components["schemas"]["BridgeAccount"];
-            /** @description Of the driver cloud, which needs it: its account, never shown. A change keeps the members that are absent, and checks the account anew */
             cloud?: components["schemas"]["CloudAccount"];
-            /**
-             * Format: int64
-             * @description Messages of campaigns a day; 0: no limit
-             */
             dailyLimit?: number;
-            /**
-             * @description The network: cloud is the WhatsApp Cloud API, bridge a session service of your own, sandbox the simulated one in development; absent: sandbox
-             * @example sandbox
-             */
             driver?: string;
-            /** @description Sent when a ticket is closed so */
             expiresInactiveMessage?: string;
-            /**
-             * Format: int64
-             * @description Minutes without an answer of the contact after which a ticket is closed; 0: never
-             */
             expiresTicket?: number;
-            /** @description Sent when a ticket is closed */
             farewellMessage?: string;
-            /** @description Sent when a ticket begins */
             greetingMessage?: string;
-            /** @description true: takes the place of the company's default connection */
             isDefault?: boolean;
-            /**
-             * Format: int64
-             * @description Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent; absent in a new connection: 3
-             */
             maxUseBotQueues?: number;
-            /** @description Unique in the company */
             name: string;
-            /** @description Sent outside of opening hours */
             outOfHoursMessage?: string;
-            /** @description Ids of its queues; replaces what was. With more than one it needs a greetingMessage */
             queueIds?: number[];
-            /** @description Sent when a ticket is closed */
             ratingMessage?: string;
-            /**
-             * Format: int64
-             * @description Milliseconds between messages of programs
-             */
             sendIntervalMs?: number;
-            /**
-             * Format: int64
-             * @description Minutes; 0: tickets are not transferred
-             */
             timeToTransfer?: number;
-            /**
-             * Format: int64
-             * @description Queue of the tickets that nobody accepts in timeToTransfer; null: none
-             */
             transferQueueId?: number | null;
         } & {
             [key: string]: unknown;
         };
-        NewContact: {
-            /**
-             * @description opted_out: gets no campaigns
-             * @enum {string}
-             */
-            consent?: "unknown" | "opted_in" | "opted_out";
-            /** @description Gets no automatic messages */
-            disableBot?: boolean;
-            /**
-             * @description Empty: unknown
-             * @example ana@example.com
-             */
-            email?: string;
-            /** @description What else is known; replaces what was */
-            extraInfo?: components["schemas"]["ExtraInfo"][];
-            /**
-             * @description Of the person
-             * @example Ana Souza
-             */
-            name: string;
-            /**
-             * @description Digits with the country code
-             * @example 5511987654321
-             */
-            number: string;
-            /** @description Ids of its tags; replaces what was */
-            tagIds?: number[];
-        } & {
-            [key: string]: unknown;
-        };
-        NewContactList: {
-            /** @description Ids of its contacts; replaces what was. POST /contacts/import adds more */
-            contactIds?: number[];
-            /**
-             * @description Unique in the company
-             * @example Customers of March
-             */
-            name: string;
-        } & {
-            [key: string]: unknown;
-        };
         NewQueue: {
-            /**
-             * @description Unique in the company: #rgb or #rrggbb
-             * @example #00aa88
-             */
             color: string;
-            /** @description Sent to contacts who choose the queue */
             greetingMessage?: string;
-            /**
-             * @description Unique in the company; shown in menus
-             * @example Sales
-             */
             name: string;
-            /** @description Menu of the queue; replaces what was */
             options?: components["schemas"]["MenuOption"][];
-            /**
-             * Format: int64
-             * @description Place in lists and menus; null: last
-             */
             orderQueue?: number | null;
-            /** @description Sent outside of opening hours; empty: the connection's */
             outOfHoursMessage?: string;
-            /** @description Opening hours; none: the company's */
             schedules?: components["schemas"]["OpeningHours"][];
         } & {
             [key: string]: unknown;
         };
-        NewQuickMessage: {
-            /**
-             * @description Name of the file; null: none
-             * @example map.png
-             */
-            mediaName?: string | null;
-            /**
-             * @description File to send with it: any address, or the mediaUrl of a message; null: none
-             * @example https://example.com/map.png
-             */
-            mediaUrl?: string | null;
-            /**
-             * @description The text
-             * @example We are at Rua Augusta, 100.
-             */
-            message: string;
-            /** @description Absent: true, every user of the company reads it */
-            shared?: boolean;
-            /**
-             * @description What users type to find it
-             * @example address
-             */
-            shortcode: string;
-        } & {
-            [key: string]: unknown;
-        };
-        NewSchedule: {
-            /**
-             * @description The text: not blank. With a template it may be empty, and is what users read in the ticket. Variables such as {{firstName}} are replaced when it is sent
-             * @example Happy birthday, {{firstName}}!
-             */
-            body?: string;
-            /**
-             * Format: int64
-             * @description Who gets it
-             * @example 5
-             */
-            contactId: number;
-            /**
-             * @description File to send with the text: an address that the hub fetches now, or the mediaUrl of a message; null: none
-             * @example https://example.com/map.png
-             */
-            mediaUrl?: string | null;
-            /**
-             * Format: date-time
-             * @description When to send it: in the future
-             * @example 2027-03-02T09:00:00-03:00
-             */
-            sendAt: string;
-            /** @description Send a template that the network has approved, in place of a text. Variables in its texts and payloads are replaced when it is sent. Not with a file. null: none */
-            template?: components["schemas"]["Template"] | null;
-            /**
-             * Format: int64
-             * @description Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one
-             */
-            ticketId?: number | null;
-            /**
-             * Format: int64
-             * @description Connection to send on; null: the ticket's, or the default one
-             */
-            whatsappId?: number | null;
-        } & {
-            [key: string]: unknown;
-        };
-        NewTag: {
-            /**
-             * @description #rgb or #rrggbb; absent: #A4CCCC
-             * @example #A4CCCC
-             */
-            color?: string;
-            /**
-             * Format: int64
-             * @description Column of a board; absent: 0, none
-             */
-            kanban?: number;
-            /**
-             * @description Unique in the company
-             * @example VIP
-             */
-            name: string;
-        } & {
-            [key: string]: unknown;
-        };
-        NewTicket: {
-            /**
-             * Format: int64
-             * @description Who it is with
-             */
-            contactId: number;
-            /**
-             * Format: int64
-             * @description Queue of the ticket; absent: none
-             */
-            queueId?: number;
-            /**
-             * @description open: the caller accepts it, or the user of userId
-             * @default open
-             * @enum {string}
-             */
-            status: "open" | "pending";
-            /**
-             * Format: int64
-             * @description Its owner; absent: the caller, if it is open
-             */
-            userId?: number;
-            /**
-             * Format: int64
-             * @description Its connection; absent: the default one
-             */
-            whatsappId?: number;
-        } & {
-            [key: string]: unknown;
-        };
-        NewTicketMessage: {
-            /**
-             * @description The text; with a file, its caption; with a template, what users read in the ticket. With either it may be empty
-             * @example Of course.
-             */
-            body: string;
-            /** @description A note among users: not sent */
-            isPrivate?: boolean;
-            /**
-             * @description Name of the file; absent: as the address says
-             * @example map.png
-             */
-            mediaName?: string;
-            /**
-             * @description What the file has to be; absent: what its content is
-             * @enum {string}
-             */
-            mediaType?: "image" | "video" | "audio" | "document";
-            /**
-             * @description File to send: an address that the hub fetches, or the mediaUrl of another message
-             * @example https://example.com/map.png
-             */
-            mediaUrl?: string;
-            /** @description Message of the ticket that it answers */
-            quotedMsgId?: string;
-            /** @description Send a template that the network has approved, in place of a text. Not with a file, nor as a note */
-            template?: components["schemas"]["Template"];
-        } & {
-            [key: string]: unknown;
-        };
-        NewUser: {
-            /**
-             * @description enabled: sees every ticket of its queues, not only its own
-             * @enum {string}
-             */
-            allTicket?: "enabled" | "disabled";
-            /**
-             * @description For logging in; unique on the platform
-             * @example bia@example.com
-             */
-            email: string;
-            /** @description false: logged out, and its open tickets wait for others */
-            isActive?: boolean;
-            /**
-             * @description Shown to other users
-             * @example Bia
-             */
-            name: string;
-            /** @description A new one ends every login of the user */
-            password: string;
-            /**
-             * @description Absent: user. A change ends every login of the user
-             * @enum {string}
-             */
-            profile?: "admin" | "user";
-            /** @description Ids of the queues whose tickets it sees */
-            queueIds?: number[];
-            /**
-             * Format: int64
-             * @description Its preferred connection; null: the company's default one
-             */
-            whatsappId?: number | null;
-        } & {
-            [key: string]: unknown;
-        };
-        NewWebhook: {
-            /** @description Absent: true. While false, events are parked for 15 days */
-            enabled?: boolean;
-            /**
-             * @description Of message.created, ticket.created, ticket.updated and contact.created
-             * @example [
-             *       "message.created"
-             *     ]
-             */
-            events: string[];
-            /** @description message.created is sent for the company's own messages too; absent: false */
-            includeSent?: boolean;
-            /**
-             * @description http or https; private networks are refused unless this hub allows them
-             * @example https://example.com/webhooks
-             */
-            url: string;
-        } & {
-            [key: string]: unknown;
-        };
-        Offered: {
-            /**
-             * Format: int64
-             * @description How long it takes
-             */
-            duration_minutes: number;
-            /** @description As the scheduling product calls it */
-            id: string;
-            /**
-             * @description As clients read it
-             * @example Haircut
-             */
-            name: string;
-            /**
-             * Format: double
-             * @description In the organization's currency
-             */
-            price: number;
-        };
         OpeningHours: {
-            /**
-             * @description HH:MM, after startTime; 24:00: midnight
-             * @example 18:00
-             */
             endTime: string;
-            /**
-             * @description HH:MM; empty, like endTime: closed on this day
-             * @example 08:00
-             */
             startTime: string;
-            /**
-             * @description Name of the day, for people; empty: in Portuguese
-             * @example Segunda-feira
-             */
             weekday?: string;
-            /**
-             * @description The day
-             * @enum {string}
-             */
+            /** @enum {string} */
             weekdayEn: "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
         } & {
             [key: string]: unknown;
         };
-        Problem: {
-            /**
-             * @description Stable name for programs
-             * @example validation_failed
-             */
-            code: string;
-            /** @description A sentence for people */
-            detail: string;
-            /** @description Which inputs are wrong; never the submitted values */
-            errors: components["schemas"]["HubFieldProblem"][];
-            /** @description Id of the request, also in the X-Request-Id header and in the logs */
-            request_id: string;
-            /**
-             * Format: int64
-             * @description HTTP status code
-             * @example 422
-             */
-            status: number;
-            /**
-             * @description Short name of the status
-             * @example Unprocessable Entity
-             */
-            title: string;
-            /** @description A URI naming the kind of problem; about:blank when the status says it all */
-            type: string;
-        } & {
-            [key: string]: unknown;
-        };
         QRCode: {
-            /**
-             * Format: date-time
-             * @description When the QR code expires; null: there is none
-             */
             expiresAt: string | null;
-            /**
-             * Format: int64
-             * @description Of the connection
-             * @example 2
-             */
             id: number;
-            /** @description The code as a data URL of a PNG */
             image: string | null;
-            /** @description Text of the code; null where there is nothing to scan */
             qrcode: string | null;
-            /** @description Of the connection */
             status: string;
         };
         Queue: {
-            /**
-             * @description Unique in the company: #rgb or #rrggbb
-             * @example #00aa88
-             */
             color: string;
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
             companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             createdAt: string;
-            /** @description Sent to contacts who choose the queue; empty: none */
             greetingMessage: string;
-            /**
-             * Format: int64
-             * @description Id of the queue
-             * @example 4
-             */
             id: number;
-            /**
-             * @description Unique in the company; shown in menus
-             * @example Sales
-             */
             name: string;
-            /** @description Menu of the queue */
             options: components["schemas"]["MenuOption"][];
-            /**
-             * Format: int64
-             * @description Place in lists and menus; null: last
-             */
             orderQueue: number | null;
-            /** @description Sent outside of opening hours; empty: the connection's */
             outOfHoursMessage: string;
-            /** @description Opening hours; none: the company's */
             schedules: components["schemas"]["OpeningHours"][];
-            /**
-             * Format: date-time
-             * @description Last change
-             */
             updatedAt: string;
-        };
-        QueueFields: {
-            /**
-             * @description Unique in the company: #rgb or #rrggbb
-             * @example #00aa88
-             */
-            color?: string;
-            /** @description Sent to contacts who choose the queue */
-            greetingMessage?: string;
-            /**
-             * @description Unique in the company; shown in menus
-             * @example Sales
-             */
-            name?: string;
-            /** @description Menu of the queue; replaces what was */
-            options?: components["schemas"]["MenuOption"][];
-            /**
-             * Format: int64
-             * @description Place in lists and menus; null: last
-             */
-            orderQueue?: number | null;
-            /** @description Sent outside of opening hours; empty: the connection's */
-            outOfHoursMessage?: string;
-            /** @description Opening hours; none: the company's */
-            schedules?: components["schemas"]["OpeningHours"][];
-        } & {
-            [key: string]: unknown;
-        };
-        QueueReport: {
-            /**
-             * Format: double
-             * @description Minutes from accepting to closing; 0: none
-             * @example 18.25
-             */
-            avgSupportTime: number;
-            /**
-             * Format: double
-             * @description Minutes that tickets accepted in the range had waited; 0: none
-             * @example 4.5
-             */
-            avgWaitTime: number;
-            /**
-             * Format: int64
-             * @description Tickets that were closed in the range
-             */
-            closed: number;
-            /**
-             * @description #rgb or #rrggbb
-             * @example #00aa88
-             */
-            color: string;
-            /**
-             * Format: int64
-             * @description The queue
-             * @example 4
-             */
-            id: number;
-            /**
-             * @description How people call the queue
-             * @example Sales
-             */
-            name: string;
-            /**
-             * Format: int64
-             * @description Tickets that are open now
-             */
-            open: number;
-            /**
-             * Format: int64
-             * @description Tickets that wait now
-             */
-            pending: number;
-        };
-        QueueReportList: {
-            /** @description At most 1,000 */
-            queues: components["schemas"]["QueueReport"][];
-        };
-        QuickMessage: {
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * Format: int64
-             * @description Id of the quick message
-             * @example 6
-             */
-            id: number;
-            /** @description Name of the file; null: none */
-            mediaName: string | null;
-            /** @description File to send with it; null: none */
-            mediaUrl: string | null;
-            /**
-             * @description The text
-             * @example We are at Rua Augusta, 100.
-             */
-            message: string;
-            /** @description Every user of the company reads it; else its owner and administrators */
-            shared: boolean;
-            /**
-             * @description What users type to find it
-             * @example address
-             */
-            shortcode: string;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-            /**
-             * Format: int64
-             * @description Who made it; null: the user was deleted
-             */
-            userId: number | null;
-        };
-        QuickMessageFields: {
-            /**
-             * @description Name of the file; null: none
-             * @example map.png
-             */
-            mediaName?: string | null;
-            /**
-             * @description File to send with it: any address, or the mediaUrl of a message; null: none
-             * @example https://example.com/map.png
-             */
-            mediaUrl?: string | null;
-            /**
-             * @description The text
-             * @example We are at Rua Augusta, 100.
-             */
-            message?: string;
-            /** @description Absent: true, every user of the company reads it */
-            shared?: boolean;
-            /**
-             * @description What users type to find it
-             * @example address
-             */
-            shortcode?: string;
-        } & {
-            [key: string]: unknown;
-        };
-        QuickMessageList: {
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-            /** @description The page */
-            records: components["schemas"]["QuickMessage"][];
         };
         QuotedMessage: {
-            /** @description The text; with a file, its caption */
             body: string;
-            /** @description Sent by the company */
             fromMe: boolean;
-            /** @description Id of the message */
             id: string;
-            /**
-             * @description Kind of the message
-             * @enum {string}
-             */
+            /** @enum {string} */
             mediaType: "text" | "image" | "video" | "audio" | "document" | "sticker" | "location" | "contact";
-            /**
-             * Format: date-time
-             * @description When it was sent or received
-             */
             timestamp: string;
         };
         RefreshToken: {
-            /** @description Takes precedence over the cookie */
             refreshToken?: string;
         } & {
             [key: string]: unknown;
         };
-        RegisterWebhook: {
-            /** @description The key with which the caller is called; null or absent: none */
-            api_key?: string | null;
-            /** @description live or test; that of the key */
-            environment?: string;
-            /** @description Event types the caller wants: exact, with *, or a prefix such as patient.*; null or absent: all */
-            events?: string[] | null;
-            /** @description What the caller offers; null or absent: not known */
-            features?: string[] | null;
-            /** @description Who registers */
-            product?: string;
-            /** @description The caller's own id of the connection, the same for every try */
-            registration_id?: string;
-            /** @description For both directions; null or absent: made here, and answered */
-            webhook_secret?: string | null;
-            /**
-             * @description Where the caller takes events
-             * @example https://messaging.example.com/api/v1/integrations/webhook
-             */
-            webhook_url: string;
-        } & {
-            [key: string]: unknown;
-        };
-        ReportDay: {
-            /**
-             * Format: int64
-             * @description Tickets that were closed
-             */
-            closed: number;
-            /**
-             * @description Day of the company's zone
-             * @example 2027-03-01
-             */
-            date: string;
-            /**
-             * Format: int64
-             * @description Tickets that began
-             */
-            opened: number;
-        };
         RotateKey: {
-            /**
-             * Format: int64
-             * @description How long the old key stays valid: absent is 86400, a day
-             */
             overlap_seconds?: number;
         };
         RotateSecret: {
-            /**
-             * Format: int64
-             * @description How long the old secret stays valid: absent is 86400, a day
-             */
             overlap_seconds?: number;
         };
-        Schedule: {
-            /**
-             * Format: int64
-             * @description How often sending was begun
-             */
-            attempts: number;
-            /**
-             * @description The text; empty: made of the template when it is sent
-             * @example Happy birthday!
-             */
-            body: string;
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: int64
-             * @description Who gets it
-             * @example 5
-             */
-            contactId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /** @description Why it was not sent */
-            error: string | null;
-            /**
-             * Format: int64
-             * @description Id of the scheduled message
-             * @example 15
-             */
-            id: number;
-            /** @description File that is sent with it; null: none */
-            mediaUrl: string | null;
-            /** @description The message, once it is queued */
-            messageId: string | null;
-            /**
-             * Format: date-time
-             * @description When it is due
-             */
-            sendAt: string;
-            /**
-             * Format: date-time
-             * @description When the network accepted it; null: it has not
-             */
-            sentAt: string | null;
-            /**
-             * @description queued: waits for the network
-             * @enum {string}
-             */
-            status: "pending" | "queued" | "sent" | "error";
-            /** @description Template that is sent in place of the text; null: none */
-            template: components["schemas"]["Template"] | null;
-            /**
-             * Format: int64
-             * @description Its ticket; null: the contact's live one, or a new one
-             */
-            ticketId: number | null;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-            /**
-             * Format: int64
-             * @description Who made it; null: the user was deleted
-             */
-            userId: number | null;
-            /**
-             * Format: int64
-             * @description Connection to send on; null: the ticket's, or the default one
-             */
-            whatsappId: number | null;
-        };
-        ScheduleFields: {
-            /**
-             * @description The text: not blank. With a template it may be empty, and is what users read in the ticket. Variables such as {{firstName}} are replaced when it is sent
-             * @example Happy birthday, {{firstName}}!
-             */
-            body?: string;
-            /**
-             * Format: int64
-             * @description Who gets it
-             * @example 5
-             */
-            contactId?: number;
-            /**
-             * @description File to send with the text: an address that the hub fetches now, or the mediaUrl of a message; null: none
-             * @example https://example.com/map.png
-             */
-            mediaUrl?: string | null;
-            /**
-             * Format: date-time
-             * @description When to send it: in the future
-             * @example 2027-03-02T09:00:00-03:00
-             */
-            sendAt?: string;
-            /** @description Send a template that the network has approved, in place of a text. Variables in its texts and payloads are replaced when it is sent. Not with a file. null: none */
-            template?: components["schemas"]["Template"] | null;
-            /**
-             * Format: int64
-             * @description Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one
-             */
-            ticketId?: number | null;
-            /**
-             * Format: int64
-             * @description Connection to send on; null: the ticket's, or the default one
-             */
-            whatsappId?: number | null;
-        } & {
-            [key: string]: unknown;
-        };
-        ScheduleList: {
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-            /** @description The page */
-            schedules: components["schemas"]["Schedule"][];
-        };
-        SendMessage: {
-            /** @description Asks the contact to confirm or cancel an appointment; for keys of connected products, not with a template; absent: no question */
-            appointment?: components["schemas"]["AskedAbout"];
-            /**
-             * @description The text: required, not blank. With a template it may be absent, and is what users read in the ticket
-             * @example Your appointment is tomorrow at 10.
-             */
-            body?: string;
-            /** @description Close the ticket after the message */
-            closeTicket?: boolean;
-            /** @description The caller's own id of the message */
-            externalKey?: string;
-            /**
-             * @description Name of the file; absent: as the address says
-             * @example map.png
-             */
-            fileName?: string;
-            /** @description The same as mediaUrl */
-            media?: string;
-            /**
-             * @description What the file has to be; absent: what its content is
-             * @enum {string}
-             */
-            mediaType?: "image" | "video" | "audio" | "document";
-            /**
-             * @description File to send with the text: an address that the hub fetches within 15 s; images 5 MiB, audio and video 16 MiB, documents 100 MiB
-             * @example https://example.com/map.png
-             */
-            mediaUrl?: string;
-            /**
-             * @description The same as mediaType
-             * @enum {string}
-             */
-            mediatype?: "image" | "video" | "audio" | "document";
-            /**
-             * @description Digits with the country code
-             * @example 5511987654321
-             */
-            number: string;
-            /**
-             * Format: int64
-             * @description Queue of a new ticket
-             */
-            queueId?: number;
-            /** @description Send a template that the network has approved, in place of a text; outside of the 24 hours after the contact's last message the WhatsApp Cloud API takes nothing else. Not with a file. null: none */
-            template?: components["schemas"]["Template"] | null;
-            /**
-             * Format: int64
-             * @description Connection to send on; absent: the default one
-             */
-            whatsappId?: number;
-        } & {
-            [key: string]: unknown;
-        };
         SendWindow: {
-            /**
-             * @description Days of the week: 1 Monday to 7 Sunday
-             * @example [
-             *       1,
-             *       2,
-             *       3,
-             *       4,
-             *       5
-             *     ]
-             */
             days: number[];
-            /**
-             * @description HH:MM, after start; 24:00: midnight
-             * @example 20:00
-             */
             end: string;
-            /**
-             * @description HH:MM on the company's clock
-             * @example 08:00
-             */
             start: string;
         };
-        SentMessage: {
-            /**
-             * Format: int64
-             * @description 0 queued or unclear, 1 accepted by the network
-             */
-            ack: number;
-            /**
-             * Format: int64
-             * @description Contact with the number
-             */
-            contactId: number;
-            /** @description Id of the message */
-            id: string;
-            /** @description The same as id */
-            messageId: string;
-            /** @description Of the contact */
-            number: string;
-            /**
-             * @description queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have accepted the message, which is not sent again by itself
-             * @enum {string}
-             */
-            status: "sent" | "queued" | "unclear";
-            /**
-             * Format: int64
-             * @description Ticket that the message is in
-             */
-            ticketId: number;
-            /**
-             * Format: date-time
-             * @description When it was sent
-             */
-            timestamp: string;
-        };
         Session: {
-            /**
-             * Format: int64
-             * @description Seconds until the token expires
-             * @example 1800
-             */
             expiresIn: number;
-            /** @description Good for one use; also in the cookie jrt */
             refreshToken: string;
-            /** @description Send it as Authorization: Bearer */
             token: string;
-            /** @description The user who is logged in */
             user: components["schemas"]["LoggedInUser"];
         };
-        SignUp: {
-            /**
-             * @description Absent: the administrator's name
-             * @example Studio Bela
-             */
-            companyName?: string;
-            /**
-             * @description E-mail address of the user
-             * @example bia@example.com
-             */
-            email: string;
-            /**
-             * @description Of the first administrator
-             * @example Bia
-             */
-            name: string;
-            /** @description Password of the user */
-            password: string;
-            /** @description Of the company */
-            phone?: string;
-        } & {
-            [key: string]: unknown;
-        };
         StreamEvent: {
-            /**
-             * @description What happened to the resource
-             * @enum {string}
-             */
+            /** @enum {string} */
             action: "create" | "update" | "delete";
-            /** @description With event: campaign, for administrators: on changes of its settings or state, not on every message */
             campaign?: components["schemas"]["Campaign"];
-            /** @description With event: connection; without the QR code, except for administrators */
             connection?: components["schemas"]["Connection"];
-            /** @description With event: contact */
             contact?: components["schemas"]["TicketContact"];
-            /** @description Of the resource */
             id: unknown;
-            /** @description With event: message or ack */
             message?: components["schemas"]["TicketMessage"];
-            /** @description With event: ticket */
             ticket?: components["schemas"]["Ticket"];
         };
         StreamTicket: {
-            /**
-             * Format: date-time
-             * @description Until when it opens a stream
-             */
             expiresAt: string;
-            /** @description Good for one GET /events?ticket=… */
             ticket: string;
         };
-        Tag: {
-            /**
-             * @description #rgb or #rrggbb
-             * @example #A4CCCC
-             */
-            color: string;
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * Format: int64
-             * @description Id of the tag
-             * @example 8
-             */
-            id: number;
-            /**
-             * Format: int64
-             * @description Column of a board; 0: none
-             */
-            kanban: number;
-            /**
-             * @description Unique in the company
-             * @example VIP
-             */
-            name: string;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-        };
-        TagFields: {
-            /**
-             * @description #rgb or #rrggbb; absent: #A4CCCC
-             * @example #A4CCCC
-             */
-            color?: string;
-            /**
-             * Format: int64
-             * @description Column of a board; absent: 0, none
-             */
-            kanban?: number;
-            /**
-             * @description Unique in the company
-             * @example VIP
-             */
-            name?: string;
-        } & {
-            [key: string]: unknown;
-        };
-        TagList: {
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-            /** @description The page */
-            tags: components["schemas"]["Tag"][];
-        };
         TagSummary: {
-            /**
-             * @description #rgb or #rrggbb
-             * @example #A4CCCC
-             */
             color: string;
-            /**
-             * Format: int64
-             * @description Id of the tag
-             * @example 8
-             */
             id: number;
-            /**
-             * @description Unique in the company
-             * @example VIP
-             */
             name: string;
         };
         Template: {
-            /** @description Values of its variables: at most a header, a body and 10 buttons; absent: it has none */
             components?: components["schemas"]["TemplateComponent"][];
-            /**
-             * @description Language code of the template, such as pt_BR
-             * @example pt_BR
-             */
             language: string;
-            /**
-             * @description Name of the template at the network
-             * @example appointment_reminder
-             */
             name: string;
         } & {
             [key: string]: unknown;
         };
         TemplateComponent: {
-            /**
-             * @description Of a button: its place, from 0
-             * @example 0
-             */
             index?: string;
-            /** @description In the order of the variables; a header and a button have 1 */
             parameters: components["schemas"]["TemplateParameter"][];
-            /**
-             * @description Of a button: its kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             sub_type?: "quick_reply" | "url" | "copy_code";
-            /**
-             * @description The part
-             * @enum {string}
-             */
+            /** @enum {string} */
             type: "header" | "body" | "button";
         } & {
             [key: string]: unknown;
         };
         TemplateCurrency: {
-            /**
-             * Format: int64
-             * @description Thousandths of the unit
-             * @example 150000
-             */
             amount_1000: number;
-            /**
-             * @description ISO 4217 code
-             * @example BRL
-             */
             code: string;
-            /**
-             * @description The amount as text
-             * @example R$ 150,00
-             */
             fallback_value: string;
         } & {
             [key: string]: unknown;
         };
         TemplateDateTime: {
-            /**
-             * @description The time as text
-             * @example March 2, 10:00
-             */
             fallback_value: string;
         } & {
             [key: string]: unknown;
         };
         TemplateFile: {
-            /**
-             * @description Of a document: its name
-             * @example invoice.pdf
-             */
             filename?: string;
-            /** @description Id of the file at the network; in place of link */
             id?: string;
-            /**
-             * @description Public https address of the file
-             * @example https://example.com/map.png
-             */
             link?: string;
         } & {
             [key: string]: unknown;
         };
-        TemplateList: {
-            /** @description The parameter after for the next page; null: this is the last one */
-            next: string | null;
-            /** @description The page; the simulated network has none, and accepts any template */
-            records: components["schemas"]["NetworkTemplate"][];
-        };
         TemplateLocation: {
-            /**
-             * @description Of the place
-             * @example Rua Augusta 100
-             */
             address: string;
-            /**
-             * Format: double
-             * @description Degrees
-             * @example -23.56
-             */
             latitude: number;
-            /**
-             * Format: double
-             * @description Degrees
-             * @example -46.65
-             */
             longitude: number;
-            /**
-             * @description Of the place
-             * @example Studio Bela
-             */
             name: string;
         } & {
             [key: string]: unknown;
         };
         TemplateParameter: {
-            /**
-             * @description The code that the button copies
-             * @example SPRING20
-             */
             coupon_code?: string;
-            /** @description An amount of money */
             currency?: components["schemas"]["TemplateCurrency"];
-            /** @description Moment to show, with its text */
             date_time?: components["schemas"]["TemplateDateTime"];
-            /** @description File to show in the header */
             document?: components["schemas"]["TemplateFile"];
-            /** @description A picture */
             image?: components["schemas"]["TemplateFile"];
-            /** @description A place */
             location?: components["schemas"]["TemplateLocation"];
-            /**
-             * @description Name of the variable, where the template names its variables: then in every parameter of the part
-             * @example first_name
-             */
             parameter_name?: string;
-            /**
-             * @description What the network reports when the button is pressed
-             * @example confirm-8151
-             */
             payload?: string;
-            /**
-             * @description One line; at most 60 characters in a header, 1024 in a body, 2000 at the end of a button's address
-             * @example Ana
-             */
             text?: string;
-            /**
-             * @description Which member has the value. A body takes text, currency and date_time; a header also image, video, document and location; a button quick_reply takes payload, url text, copy_code coupon_code
-             * @enum {string}
-             */
+            /** @enum {string} */
             type: "text" | "currency" | "date_time" | "image" | "video" | "document" | "location" | "payload" | "coupon_code";
-            /** @description Moving picture to show in the header */
             video?: components["schemas"]["TemplateFile"];
         } & {
             [key: string]: unknown;
         };
         Ticket: {
-            /** @description A menu waits for the contact's answer */
             chatbot: boolean;
-            /**
-             * Format: date-time
-             * @description When it was closed; null: it is not
-             */
             closedAt: string | null;
-            /**
-             * Format: int64
-             * @description The company it belongs to
-             * @example 1
-             */
             companyId: number;
-            /** @description The contact with whom it is */
             contact: components["schemas"]["TicketContact"];
-            /**
-             * Format: int64
-             * @description Whom the conversation is with
-             */
             contactId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             createdAt: string;
-            /**
-             * Format: date-time
-             * @description When a user first wrote; null: not yet
-             */
             firstResponseAt: string | null;
-            /**
-             * Format: int64
-             * @description Id of the ticket
-             * @example 12
-             */
             id: number;
-            /** @description The contact is a group */
             isGroup: boolean;
-            /** @description Beginning of the newest message */
             lastMessage: string;
-            /** @description Its queue; null: none */
             queue: components["schemas"]["TicketQueue"] | null;
-            /**
-             * Format: int64
-             * @description Its queue; null: none
-             */
             queueId: number | null;
-            /**
-             * Format: date-time
-             * @description Since when it waits or waited
-             */
             queuedAt: string | null;
-            /**
-             * Format: int64
-             * @description 1 to 5, by the contact
-             */
             rating: number | null;
-            /** @description How it ended */
             resolution: string | null;
-            /**
-             * Format: date-time
-             * @description When a user accepted it
-             */
             startedAt: string | null;
-            /**
-             * @description pending: waits for a user
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "open" | "pending" | "closed";
-            /** @description Its tags, ordered by name */
             tags: components["schemas"]["TagSummary"][];
-            /**
-             * Format: int64
-             * @description Messages of the contact that nobody has read
-             */
             unreadMessages: number;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updatedAt: string;
-            /** @description Its owner; null: nobody */
             user: components["schemas"]["NamedItem"] | null;
-            /**
-             * Format: int64
-             * @description Who has accepted it
-             */
             userId: number | null;
-            /**
-             * Format: uuid
-             * @description The same, unguessable
-             */
             uuid: string;
-            /** @description Its connection; null: it was deleted */
             whatsapp: components["schemas"]["NamedItem"] | null;
-            /**
-             * Format: int64
-             * @description Its connection; null: deleted
-             */
             whatsappId: number | null;
         };
-        TicketBooking: {
-            /** @description As the scheduling product calls it */
-            appointment_id: string;
-            /** @description Where the contact changes or cancels it; empty: nowhere */
-            cancel_url: string;
-            /**
-             * Format: date-time
-             * @description With the organization's UTC offset
-             */
-            end_at: string;
-            /** @description Message that confirms it to the contact; null: none was sent */
-            message_id: string | null;
-            /**
-             * @description Name
-             * @example Ana
-             */
-            professional: string;
-            /**
-             * @description Name
-             * @example Haircut
-             */
-            service: string;
-            /**
-             * Format: date-time
-             * @description With the organization's UTC offset
-             */
-            start_at: string;
-            /**
-             * @description Of the appointment
-             * @example scheduled
-             */
-            status: string;
-        };
         TicketContact: {
-            /** @description E-mail address; empty: unknown */
             email: string;
-            /**
-             * Format: int64
-             * @description Id of the contact
-             */
             id: number;
-            /**
-             * @description Name of the contact
-             * @example Ana Souza
-             */
             name: string;
-            /**
-             * @description Digits with the country code
-             * @example 5511987654321
-             */
             number: string;
-            /** @description Picture of the contact; empty: unknown */
             profilePicUrl: string;
         };
-        TicketFields: {
-            /**
-             * Format: int64
-             * @description null: no queue
-             */
-            queueId?: number | null;
-            /** @description How it ended; null: none */
-            resolution?: string | null;
-            /**
-             * @description open, pending or closed
-             * @enum {string}
-             */
-            status?: "open" | "pending" | "closed";
-            /** @description Ids of its tags; replaces what was */
-            tagIds?: number[];
-            /**
-             * Format: int64
-             * @description Its owner; null: nobody
-             */
-            userId?: number | null;
-            /**
-             * Format: int64
-             * @description Its connection
-             */
-            whatsappId?: number;
-        } & {
-            [key: string]: unknown;
-        };
-        TicketFreeTimes: {
-            /**
-             * @description Name of the service
-             * @example Haircut
-             */
-            service: string;
-            /** @description The earliest first */
-            times: components["schemas"]["FreeTime"][];
-        };
-        TicketList: {
-            /**
-             * Format: int64
-             * @description Tickets of all pages; 10,000 or more: at least as many. Where a search finds very many and a filter narrows them, up to one more than the page reaches
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-            /** @description A page of tickets, the last changed first */
-            tickets: components["schemas"]["Ticket"][];
-        };
         TicketMessage: {
-            /**
-             * Format: int64
-             * @description -1 failed, 0 waits, 1 accepted by the network, 2 arrived, 3 read, 4 played
-             * @enum {integer}
-             */
+            /** @enum {integer} */
             ack: -1 | 0 | 1 | 2 | 3 | 4;
-            /** @description The text; with a file, its caption */
             body: string;
-            /**
-             * Format: int64
-             * @description The company it belongs to
-             */
             companyId: number;
-            /**
-             * Format: int64
-             * @description The contact that it is from, or to
-             */
             contactId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
             createdAt: string;
-            /** @description Why it failed; unclear with ack 0: the network's answer was lost, and its report is awaited for an hour */
             errorCode: string | null;
-            /** @description Sent by the company */
             fromMe: boolean;
-            /** @description Id of the message */
             id: string;
-            /** @description It was deleted at the network */
             isDeleted: boolean;
-            /** @description It was changed at the network */
             isEdited: boolean;
-            /** @description A note among users: not sent */
             isPrivate: boolean;
-            /**
-             * @description Name of its file
-             * @example map.png
-             */
             mediaName: string | null;
-            /**
-             * @description Kind of the message
-             * @enum {string}
-             */
+            /** @enum {string} */
             mediaType: "text" | "image" | "video" | "audio" | "document" | "sticker" | "location" | "contact";
-            /** @description Of its file, for users of the company; null: none, or not fetched from the network yet */
             mediaUrl: string | null;
-            /**
-             * @description Of its file
-             * @example image/png
-             */
             mimeType: string | null;
-            /**
-             * @description Where it was written
-             * @enum {string}
-             */
+            /** @enum {string} */
             origin: "agent" | "api" | "campaign" | "schedule" | "bot" | "phone" | "contact";
-            /** @description The message that it answers, in the messages of a ticket; null: none, or elsewhere */
             quotedMsg: components["schemas"]["QuotedMessage"] | null;
-            /** @description Message that it answers */
             quotedMsgId: string | null;
-            /** @description A user has seen it */
             read: boolean;
-            /**
-             * Format: int64
-             * @description Bytes
-             */
             size: number | null;
-            /** @description The template that was sent; null: an ordinary message */
             template: components["schemas"]["Template"] | null;
-            /**
-             * Format: int64
-             * @description null: a campaign's message whose contact has not answered
-             */
             ticketId: number | null;
-            /**
-             * Format: date-time
-             * @description When it was sent or received
-             */
             timestamp: string;
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
             updatedAt: string;
-            /**
-             * Format: int64
-             * @description Who wrote it; null: the contact or a program
-             */
             userId: number | null;
-            /**
-             * Format: int64
-             * @description Its connection; null: the connection was deleted
-             */
             whatsappId: number | null;
         };
         TicketQueue: {
-            /**
-             * @description Color of the queue
-             * @example #00aa88
-             */
             color: string;
-            /**
-             * Format: int64
-             * @description Id of the queue
-             */
             id: number;
-            /**
-             * @description Name of the queue
-             * @example Sales
-             */
             name: string;
-        };
-        TicketReport: {
-            /**
-             * Format: double
-             * @description Minutes from accepting to closing, of tickets closed in the range; 0: none
-             * @example 18.25
-             */
-            avgSupportTime: number;
-            /**
-             * Format: double
-             * @description Minutes that tickets accepted in the range had waited; 0: none
-             * @example 4.5
-             */
-            avgWaitTime: number;
-            /**
-             * Format: int64
-             * @description Tickets that were closed in the range
-             */
-            closed: number;
-            /**
-             * Format: int64
-             * @description Contacts that were made in the range, of any queue and user
-             */
-            leads: number;
-            /**
-             * Format: int64
-             * @description Tickets that are open now
-             */
-            open: number;
-            /**
-             * Format: int64
-             * @description Tickets that wait now
-             */
-            pending: number;
-            /** @description Every day of the range */
-            series: components["schemas"]["ReportDay"][];
-            /**
-             * Format: int64
-             * @description Tickets that began in the range
-             */
-            total: number;
-        };
-        TicketSearch: {
-            /** @description The newest first */
-            tickets: components["schemas"]["FoundTicket"][];
-        };
-        TicketServices: {
-            /** @description In the order of the scheduling product */
-            services: components["schemas"]["Offered"][];
-        };
-        Token: {
-            /**
-             * Format: int64
-             * @description The company it belongs to
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @description null: never
-             */
-            expiresAt: string | null;
-            /**
-             * Format: int64
-             * @description Id of the token
-             * @example 4
-             */
-            id: number;
-            /**
-             * Format: date-time
-             * @description To the minute; null: never
-             */
-            lastUsedAt: string | null;
-            /**
-             * @description What the token is for
-             * @example CRM
-             */
-            name: string;
-            /**
-             * @description The token's first characters
-             * @example msgt_Zk3x
-             */
-            prefix: string;
-            /**
-             * Format: date-time
-             * @description null: it is valid
-             */
-            revokedAt: string | null;
-            /**
-             * @description What the token may do
-             * @example [
-             *       "message.send"
-             *     ]
-             */
-            scopes: string[];
-            /**
-             * Format: date-time
-             * @description When it was last changed
-             */
-            updatedAt: string;
-            /**
-             * Format: int64
-             * @description The only connection it may send on; null: any
-             */
-            whatsappId: number | null;
-        };
-        UnregisterWebhook: {
-            [key: string]: unknown;
-        };
-        User: {
-            /**
-             * @description enabled: sees every ticket of its queues, not only its own
-             * @enum {string}
-             */
-            allTicket: "enabled" | "disabled";
-            /**
-             * Format: int64
-             * @description Company the user works for
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /**
-             * @description For logging in
-             * @example bia@example.com
-             */
-            email: string;
-            /**
-             * Format: int64
-             * @description Id of the user
-             * @example 3
-             */
-            id: number;
-            /** @description false: may not log in */
-            isActive: boolean;
-            /**
-             * @description Shown to other users
-             * @example Bia
-             */
-            name: string;
-            /** @description Listens for updates, or made a request in the last two minutes */
-            online: boolean;
-            /**
-             * @description admin: everything of its company
-             * @enum {string}
-             */
-            profile: "admin" | "user";
-            /** @description Ids of the queues whose tickets it sees */
-            queueIds: number[];
-            /** @description The same queues */
-            queues: components["schemas"]["TicketQueue"][];
-            /** @description Always false: operators of the hub are no users of the platform */
-            super: boolean;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-            /**
-             * Format: int64
-             * @description Its preferred connection; null: the company's default one
-             */
-            whatsappId: number | null;
-        };
-        UserFields: {
-            /**
-             * @description enabled: sees every ticket of its queues, not only its own
-             * @enum {string}
-             */
-            allTicket?: "enabled" | "disabled";
-            /**
-             * @description For logging in; unique on the platform
-             * @example bia@example.com
-             */
-            email?: string;
-            /** @description false: logged out, and its open tickets wait for others */
-            isActive?: boolean;
-            /**
-             * @description Shown to other users
-             * @example Bia
-             */
-            name?: string;
-            /** @description A new one ends every login of the user */
-            password?: string;
-            /**
-             * @description Absent: user. A change ends every login of the user
-             * @enum {string}
-             */
-            profile?: "admin" | "user";
-            /** @description Ids of the queues whose tickets it sees */
-            queueIds?: number[];
-            /**
-             * Format: int64
-             * @description Its preferred connection; null: the company's default one
-             */
-            whatsappId?: number | null;
-        } & {
-            [key: string]: unknown;
-        };
-        UserList: {
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-            /** @description The page */
-            users: components["schemas"]["User"][];
-        };
-        UserReport: {
-            /**
-             * Format: double
-             * @description Minutes from accepting to the first answer; 0: none
-             * @example 1.5
-             */
-            avgFirstResponse: number;
-            /**
-             * Format: double
-             * @description Minutes from accepting to closing; 0: none
-             * @example 18.25
-             */
-            avgSupportTime: number;
-            /**
-             * Format: int64
-             * @description Its tickets that were closed in the range
-             */
-            closed: number;
-            /**
-             * Format: int64
-             * @description The user
-             * @example 3
-             */
-            id: number;
-            /**
-             * @description How people call the user
-             * @example Bia
-             */
-            name: string;
-            /** @description Is online now */
-            online: boolean;
-            /**
-             * Format: double
-             * @description Average of the ratings of tickets closed in the range, 1 to 5; 0: none
-             * @example 4.5
-             */
-            rating: number;
-            /**
-             * Format: int64
-             * @description Its tickets that were accepted in the range
-             */
-            tickets: number;
-        };
-        UserReportList: {
-            /** @description At most 1,000 */
-            users: components["schemas"]["UserReport"][];
-        };
-        Webhook: {
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /** @description Why the hub disabled it: gone after a response 410; null: it did not */
-            disabledReason: string | null;
-            /** @description false: its events are parked for 15 days, and sent once it is enabled */
-            enabled: boolean;
-            /**
-             * @description Events it gets; an operator of the hub may have set a pattern such as ticket.*
-             * @example [
-             *       "message.created"
-             *     ]
-             */
-            events: string[];
-            /**
-             * Format: uuid
-             * @description Id of the webhook
-             */
-            id: string;
-            /** @description message.created is sent for the company's own messages too */
-            includeSent: boolean;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-            /**
-             * @description Where events are sent
-             * @example https://example.com/webhooks
-             */
-            url: string;
-        };
-        WebhookDelivery: {
-            /**
-             * Format: date-time
-             * @description When the event happened
-             */
-            createdAt: string;
-            /**
-             * @description Event type
-             * @example message.created
-             */
-            event: string;
-            /**
-             * @description Id of the event, as in the envelope
-             * @example evt_0123456789abcdef
-             */
-            eventId: string;
-            /**
-             * Format: uuid
-             * @description Id of the delivery
-             */
-            id: string;
-            /**
-             * Format: date-time
-             * @description When the next attempt is due; null: none will come, or it is under way
-             */
-            nextAttemptAt: string | null;
-            /** @description Why it is parked or failed; null: it is neither */
-            reason: string | null;
-            /**
-             * Format: int64
-             * @description Attempts after the first
-             */
-            retries: number;
-            /**
-             * @description parked: waits until the webhook is enabled or answers again
-             * @enum {string}
-             */
-            status: "pending" | "delivered" | "parked" | "failed";
-            /**
-             * Format: int64
-             * @description HTTP status of the last attempt; null: no answer
-             */
-            statusCode: number | null;
-        };
-        WebhookDeliveryList: {
-            /** @description The page, of at most 20 */
-            deliveries: components["schemas"]["WebhookDelivery"][];
-            /** @description There are older ones */
-            hasMore: boolean;
-        };
-        WebhookFields: {
-            /** @description Absent: true. While false, events are parked for 15 days */
-            enabled?: boolean;
-            /**
-             * @description Of message.created, ticket.created, ticket.updated and contact.created
-             * @example [
-             *       "message.created"
-             *     ]
-             */
-            events?: string[];
-            /** @description message.created is sent for the company's own messages too; absent: false */
-            includeSent?: boolean;
-            /**
-             * @description http or https; private networks are refused unless this hub allows them
-             * @example https://example.com/webhooks
-             */
-            url?: string;
-        } & {
-            [key: string]: unknown;
-        };
-        WebhookList: {
-            /**
-             * Format: int64
-             * @description Of all pages
-             */
-            count: number;
-            /** @description There is another page */
-            hasMore: boolean;
-            /** @description The page */
-            webhooks: components["schemas"]["Webhook"][];
-        };
-        WebhookWithSecret: {
-            /**
-             * Format: int64
-             * @description Company that owns it
-             * @example 1
-             */
-            companyId: number;
-            /**
-             * Format: date-time
-             * @description When it was made
-             */
-            createdAt: string;
-            /** @description Why the hub disabled it: gone after a response 410; null: it did not */
-            disabledReason: string | null;
-            /** @description false: its events are parked for 15 days, and sent once it is enabled */
-            enabled: boolean;
-            /**
-             * @description Events it gets; an operator of the hub may have set a pattern such as ticket.*
-             * @example [
-             *       "message.created"
-             *     ]
-             */
-            events: string[];
-            /**
-             * Format: uuid
-             * @description Id of the webhook
-             */
-            id: string;
-            /** @description message.created is sent for the company's own messages too */
-            includeSent: boolean;
-            /** @description Signs the deliveries, in X-Webhook-Signature; shown now and never again */
-            secret: string;
-            /**
-             * Format: date-time
-             * @description Last change
-             */
-            updatedAt: string;
-            /**
-             * @description Where events are sent
-             * @example https://example.com/webhooks
-             */
-            url: string;
         };
     };
     responses: never;
@@ -5875,118 +982,10 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    "api-tokens.list": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Token"][];
-                };
-            };
-        };
-    };
-    "api-tokens.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewAPIToken"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CreatedToken"];
-                };
-            };
-        };
-    };
-    "api-tokens.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "messages.send": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Bearer and an API token */
-                Authorization?: string;
-                /** @description An API token, in place of Authorization */
-                apikey?: string;
-                /** @description Unique for the message: a request that comes again within a day gets the first answer, and sends nothing */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SendMessage"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SentMessage"];
-                };
-            };
-        };
-    };
     "integrations.list": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -5994,7 +993,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6005,71 +1003,13 @@ export interface operations {
             };
         };
     };
-    "integrations.close-ticket": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CloseTicket"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ClosedTicket"];
-                };
-            };
-        };
-    };
-    "integrations.send-message": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Bearer and an API token */
-                Authorization?: string;
-                /** @description An API token, in place of Authorization */
-                apikey?: string;
-                /** @description Unique for the message: a request that comes again within a day gets the first answer, and sends nothing */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SendMessage"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SentMessage"];
-                };
-            };
-        };
-    };
     "api-keys.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -6077,7 +1017,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6092,7 +1031,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -6104,7 +1042,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6119,18 +1056,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6143,11 +1077,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
@@ -6158,7 +1090,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6169,55 +1100,10 @@ export interface operations {
             };
         };
     };
-    "audit-log.list": {
-        parameters: {
-            query?: {
-                /** @description Items per page */
-                limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
-                cursor?: string;
-                /** @description Only what this user or key did */
-                actor_id?: string;
-                /** @description Only this action, e.g. integrations.connect */
-                action?: string;
-                /** @description Only this kind of resource, e.g. integrations */
-                resource?: string;
-                /** @description Only what was about this person's data */
-                subject_id?: string;
-                /** @description The same, of a product that has patients */
-                patient_id?: string;
-                /** @description Only what was about this data */
-                environment?: "live" | "test";
-                /** @description Not before */
-                since?: string;
-                /** @description Before */
-                until?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubPageAuditedAction"];
-                };
-            };
-        };
-    };
     "integrations.connect": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -6229,7 +1115,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6240,171 +1125,26 @@ export interface operations {
             };
         };
     };
-    "integrations.search-campaigns": {
-        parameters: {
-            query?: {
-                /** @description Only campaigns in this state */
-                status?: "draft" | "scheduled" | "running" | "finished" | "cancelled";
-                /** @description Part of the name */
-                name?: string;
-                /** @description How many at most */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CampaignSearch"];
-                };
-            };
-        };
-    };
-    "integrations.search-contacts": {
-        parameters: {
-            query: {
-                /** @description International, with or without its plus; a Brazilian mobile number with or without its ninth digit */
-                phone: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactSearch"];
-                };
-            };
-        };
-    };
-    "integrations.search-tickets": {
-        parameters: {
-            query?: {
-                /** @description Tickets of the contact with this number; instead of contact_id */
-                phone?: string;
-                /** @description Tickets of this contact; instead of phone */
-                contact_id?: number;
-                /** @description Only tickets in this state */
-                status?: "open" | "closed" | "pending";
-                /** @description How many at most */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TicketSearch"];
-                };
-            };
-        };
-    };
-    "integrations.status": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubPeerStatus"] | components["schemas"]["HubConnectedList"];
-                };
-            };
-        };
-    };
-    "integrations.webhook": {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description sha256= and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the webhook secret */
-                "X-Webhook-Signature": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["HubWebhookEnvelope"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubReceivedEvent"];
-                };
-            };
-        };
-    };
     "webhook-logs.list": {
         parameters: {
             query?: {
-                /** @description Items per page */
                 limit?: number;
-                /** @description next_cursor of the page before; absent for the first page */
                 cursor?: string;
-                /** @description Only events about this phone number, as people write it; without a country code it is Brazilian and needs its area code */
                 phone?: string;
-                /** @description Only this direction */
                 direction?: "inbound" | "outbound";
-                /** @description Only events of this product */
                 product?: string;
-                /** @description Only deliveries of this integration */
                 integration_id?: string;
-                /** @description Only deliveries to this endpoint */
                 endpoint_id?: string;
-                /** @description Only this event type, in full */
                 event_type?: string;
-                /** @description Only deliveries that stand there now */
                 status?: "pending" | "delivered" | "parked" | "failed";
-                /** @description Only deliveries whose last attempt was answered with this HTTP status */
                 status_code?: number;
-                /** @description Only events with this correlation id */
                 correlation_id?: string;
-                /** @description Only deliveries of this event */
                 event_id?: string;
-                /** @description An event id, a delivery id or a correlation id: whichever was copied */
                 q?: string;
-                /** @description Accepted at this time or later */
                 since?: string;
-                /** @description Accepted before this time */
                 until?: string;
             };
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -6412,7 +1152,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6427,18 +1166,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6453,18 +1189,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6475,70 +1208,19 @@ export interface operations {
             };
         };
     };
-    "integrations.register": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RegisterWebhook"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubRegisteredPeer"];
-                };
-            };
-        };
-    };
-    "integrations.unregister": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["UnregisterWebhook"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubUnregistered"];
-                };
-            };
-        };
-    };
     "integrations.get": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6553,18 +1235,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6579,18 +1258,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6605,18 +1281,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6631,11 +1304,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
@@ -6646,7 +1317,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6661,18 +1331,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description UUID that names it in paths */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6696,7 +1363,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     "Set-Cookie"?: string;
@@ -6712,7 +1378,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -6720,7 +1385,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     "Set-Cookie"?: string;
@@ -6738,7 +1402,6 @@ export interface operations {
             header?: never;
             path?: never;
             cookie?: {
-                /** @description Refresh token of a browser */
                 jrt?: string;
             };
         };
@@ -6748,7 +1411,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     "Set-Cookie"?: string;
@@ -6756,770 +1418,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
-                };
-            };
-        };
-    };
-    "auth.signup": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SignUp"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    "Set-Cookie"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Session"];
-                };
-            };
-        };
-    };
-    "campaigns.list": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 20 campaigns */
-                pageNumber?: number;
-                /** @description Part of the name */
-                searchParam?: string;
-                /** @description Only campaigns in this state */
-                status?: "draft" | "scheduled" | "running" | "finished" | "cancelled" | "INATIVA" | "PROGRAMADA" | "EM_ANDAMENTO" | "FINALIZADA" | "CANCELADA";
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CampaignList"];
-                };
-            };
-        };
-    };
-    "campaigns.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewCampaign"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CampaignDetail"];
-                };
-            };
-        };
-    };
-    "campaigns.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CampaignDetail"];
-                };
-            };
-        };
-    };
-    "campaigns.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CampaignFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CampaignDetail"];
-                };
-            };
-        };
-    };
-    "campaigns.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "campaigns.cancel": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CampaignDetail"];
-                };
-            };
-        };
-    };
-    "campaigns.report": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 20 contacts */
-                pageNumber?: number;
-                /** @description Only contacts in this state */
-                status?: "pending" | "confirming" | "confirmed" | "queued" | "sent" | "delivered" | "read" | "failed" | "skipped";
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CampaignReport"];
-                };
-            };
-        };
-    };
-    "campaigns.start": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CampaignDetail"];
-                };
-            };
-        };
-    };
-    "company.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Company"];
-                };
-            };
-        };
-    };
-    "company.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CompanyFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Company"];
-                };
-            };
-        };
-    };
-    "contact-lists.list": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 20 lists */
-                pageNumber?: number;
-                /** @description Part of the name */
-                searchParam?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactListList"];
-                };
-            };
-        };
-    };
-    "contact-lists.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewContactList"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactListDetail"];
-                };
-            };
-        };
-    };
-    "contact-lists.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactListDetail"];
-                };
-            };
-        };
-    };
-    "contact-lists.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ContactListFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactListDetail"];
-                };
-            };
-        };
-    };
-    "contact-lists.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "contacts.list": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 30 contacts */
-                pageNumber?: number;
-                /** @description Part of the name, number or e-mail address */
-                searchParam?: string;
-                /** @description Only contacts with this tag */
-                tagId?: number;
-                /** @description Only contacts with this consent */
-                consent?: "unknown" | "opted_in" | "opted_out";
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactPage"];
-                };
-            };
-        };
-    };
-    "contacts.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewContact"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Contact"];
-                };
-            };
-        };
-    };
-    "contacts.import": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "multipart/form-data": {
-                    /**
-                     * Format: int64
-                     * @description Contact list that gets the contacts
-                     */
-                    contactListId?: number;
-                    /**
-                     * @description Goes before numbers that have at most 11 digits and no plus, such as 55; absent: they are taken as they are
-                     * @example 55
-                     */
-                    countryCode?: string;
-                    /** @description Find out what the import would do, and change nothing */
-                    dryRun?: boolean;
-                    /**
-                     * Format: binary
-                     * @description A table whose first line names its columns (name, number, email, or in Portuguese: nome, telefone), separated by commas or semicolons; 16 MiB at most
-                     */
-                    file: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactImport"];
-                };
-            };
-            /** @description The import goes on: see GET /contacts/imports/{id} */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactImport"];
-                };
-            };
-        };
-    };
-    "contacts.get-import": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactImport"];
-                };
-            };
-        };
-    };
-    "contacts.cancel-import": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactImport"];
-                };
-            };
-        };
-    };
-    "contacts.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Contact"];
-                };
-            };
-        };
-    };
-    "contacts.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ContactFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Contact"];
-                };
-            };
-        };
-    };
-    "contacts.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "contacts.anonymize": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Contact"];
-                };
-            };
-        };
-    };
-    "contacts.export": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description All that the company has about the contact */
-            200: {
-                headers: {
-                    "Content-Disposition"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContactExport"];
-                };
-            };
-        };
-    };
-    "events.stream": {
-        parameters: {
-            query?: {
-                /** @description Of POST /events/ticket, for browsers */
-                ticket?: string;
-            };
-            header?: {
-                /** @description Id of the last event that was read: what came since comes first, for an hour; then the event reset says that the inbox has to be loaded anew */
-                "Last-Event-ID"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Server-sent events: ticket, message, ack, contact, connection, campaign, and reset */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["StreamEvent"];
                 };
             };
         };
@@ -7528,7 +1426,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -7536,7 +1433,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7547,81 +1443,10 @@ export interface operations {
             };
         };
     };
-    "health.get": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HubHealth"];
-                };
-            };
-        };
-    };
-    "media.get": {
-        parameters: {
-            query?: {
-                /** @description Part of the addresses that networks get, valid for an hour; in place of a token */
-                signature?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Of the file, as in mediaUrl */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The file: images to be shown, others as attachments */
-            200: {
-                headers: {
-                    "Content-Disposition"?: string;
-                    "Content-Security-Policy"?: string;
-                    "Content-Type"?: string;
-                    "X-Content-Type-Options"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": string;
-                    "application/pdf": string;
-                    "application/vnd.openxmlformats-officedocument.presentationml.presentation": string;
-                    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": string;
-                    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": string;
-                    "application/x-ole-storage": string;
-                    "application/zip": string;
-                    "audio/amr": string;
-                    "audio/mp4": string;
-                    "audio/mpeg": string;
-                    "audio/ogg": string;
-                    "image/gif": string;
-                    "image/jpeg": string;
-                    "image/png": string;
-                    "image/webp": string;
-                    "text/plain": string;
-                    "video/3gpp": string;
-                    "video/mp4": string;
-                };
-            };
-        };
-    };
     "queues.list": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -7629,7 +1454,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7644,7 +1468,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -7656,1353 +1479,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Queue"];
-                };
-            };
-        };
-    };
-    "queues.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Queue"];
-                };
-            };
-        };
-    };
-    "queues.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["QueueFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Queue"];
-                };
-            };
-        };
-    };
-    "queues.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "quick-messages.list": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 20 quick messages */
-                pageNumber?: number;
-                /** @description Part of the shortcode or text */
-                searchParam?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QuickMessageList"];
-                };
-            };
-        };
-    };
-    "quick-messages.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewQuickMessage"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QuickMessage"];
-                };
-            };
-        };
-    };
-    "quick-messages.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QuickMessage"];
-                };
-            };
-        };
-    };
-    "quick-messages.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["QuickMessageFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QuickMessage"];
-                };
-            };
-        };
-    };
-    "quick-messages.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "reports.queues": {
-        parameters: {
-            query?: {
-                /** @description First day of the company's zone; absent: 29 days before dateTo */
-                dateFrom?: string;
-                /** @description Last day, at most 366 days with the first; absent: today */
-                dateTo?: string;
-                /** @description Only tickets of this queue */
-                queueId?: number;
-                /** @description Only tickets of this user */
-                userId?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueReportList"];
-                };
-            };
-        };
-    };
-    "reports.tickets": {
-        parameters: {
-            query?: {
-                /** @description First day of the company's zone; absent: 29 days before dateTo */
-                dateFrom?: string;
-                /** @description Last day, at most 366 days with the first; absent: today */
-                dateTo?: string;
-                /** @description Only tickets of this queue */
-                queueId?: number;
-                /** @description Only tickets of this user */
-                userId?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TicketReport"];
-                };
-            };
-        };
-    };
-    "reports.users": {
-        parameters: {
-            query?: {
-                /** @description First day of the company's zone; absent: 29 days before dateTo */
-                dateFrom?: string;
-                /** @description Last day, at most 366 days with the first; absent: today */
-                dateTo?: string;
-                /** @description Only tickets of this queue */
-                queueId?: number;
-                /** @description Only tickets of this user */
-                userId?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["UserReportList"];
-                };
-            };
-        };
-    };
-    "schedules.list": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 20 scheduled messages */
-                pageNumber?: number;
-                /** @description Part of the text */
-                searchParam?: string;
-                /** @description Only messages to this contact */
-                contactId?: number;
-                /** @description Only messages of this user; users that are no administrators see their own */
-                userId?: number;
-                /** @description Only messages in this state */
-                status?: "pending" | "queued" | "sent" | "error" | "PENDENTE" | "AGENDADA" | "ENVIADA" | "ERRO";
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ScheduleList"];
-                };
-            };
-        };
-    };
-    "schedules.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewSchedule"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    "schedules.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    "schedules.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ScheduleFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-        };
-    };
-    "schedules.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "tags.list": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 5,000 tags */
-                pageNumber?: number;
-                /** @description Part of the name */
-                searchParam?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TagList"];
-                };
-            };
-        };
-    };
-    "tags.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewTag"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
-        };
-    };
-    "tags.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
-        };
-    };
-    "tags.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["TagFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Tag"];
-                };
-            };
-        };
-    };
-    "tags.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "tickets.list": {
-        parameters: {
-            query?: {
-                /** @description Only tickets in this state */
-                status?: "open" | "closed" | "pending";
-                /** @description Only tickets of this queue */
-                queueId?: number;
-                /** @description Only tickets of these queues: a JSON array of ids */
-                queueIds?: string;
-                /** @description Only tickets that have all of these tags: a JSON array of ids */
-                tags?: string;
-                /** @description Only tickets of this user */
-                userId?: number;
-                /** @description Only tickets that began on this day of the company's zone */
-                date?: string;
-                /** @description Only tickets with unread messages */
-                withUnreadMessages?: boolean;
-                /** @description Accepted for other clients: administrators see every ticket, users never do */
-                showAll?: boolean;
-                /** @description From 1; a page has 40 tickets */
-                pageNumber?: number;
-                /** @description Part of the contact's name or number, or beginnings of words of its messages */
-                searchParam?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TicketList"];
-                };
-            };
-        };
-    };
-    "tickets.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewTicket"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Ticket"];
-                };
-            };
-        };
-    };
-    "tickets.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Ticket"];
-                };
-            };
-        };
-    };
-    "tickets.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["TicketFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Ticket"];
-                };
-            };
-        };
-    };
-    "tickets.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "bookings.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Unique for the booking: the same key books once, and sends one message */
-                "Idempotency-Key"?: string;
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewBooking"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TicketBooking"];
-                };
-            };
-        };
-    };
-    "bookings.free-times": {
-        parameters: {
-            query: {
-                /** @description Service to book, as the scheduling product calls it */
-                service_id: string;
-                /** @description As the scheduling product calls it; absent: anybody */
-                professional_id?: string;
-                /** @description Only later times; absent: from now on */
-                after?: string;
-                /** @description How many at most */
-                limit?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TicketFreeTimes"];
-                };
-            };
-        };
-    };
-    "messages.list": {
-        parameters: {
-            query?: {
-                /** @description From 1, the newest; a page has 20 messages */
-                pageNumber?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MessageList"];
-                };
-            };
-        };
-    };
-    "messages.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewTicketMessage"];
-                "multipart/form-data": {
-                    /** @description Caption of the first file */
-                    body?: string;
-                    /** @description Notes among users: not sent */
-                    isPrivate?: boolean;
-                    /**
-                     * @description What the files have to be; absent: what their content is
-                     * @enum {string}
-                     */
-                    mediaType?: "image" | "video" | "audio" | "document";
-                    /** @description Files, each of which becomes a message: images (JPEG, PNG, WebP) of at most 5 MiB, audio and video of 16 MiB, documents of 100 MiB. The answer is the first message. */
-                    medias: string[];
-                    /** @description Message of the ticket that the first one answers */
-                    quotedMsgId?: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TicketMessage"];
-                };
-            };
-        };
-    };
-    "bookings.services": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TicketServices"];
-                };
-            };
-        };
-    };
-    "users.list": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 20 users */
-                pageNumber?: number;
-                /** @description Part of the name or e-mail address */
-                searchParam?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["UserList"];
-                };
-            };
-        };
-    };
-    "users.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewUser"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["User"];
-                };
-            };
-        };
-    };
-    "users.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["User"];
-                };
-            };
-        };
-    };
-    "users.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["UserFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["User"];
-                };
-            };
-        };
-    };
-    "users.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "webhooks.list": {
-        parameters: {
-            query?: {
-                /** @description From 1; a page has 20 webhooks */
-                pageNumber?: number;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookList"];
-                };
-            };
-        };
-    };
-    "webhooks.create": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewWebhook"];
-            };
-        };
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookWithSecret"];
-                };
-            };
-        };
-    };
-    "bridge-events.receive": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description sha256= and the HMAC-SHA256 of the body's bytes with the connection's secret, in hex */
-                "X-Webhook-Signature"?: string;
-            };
-            path: {
-                /** @description Names the connection that the bridge serves */
-                connectionId: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BridgeEventReceived"];
-                };
-            };
-        };
-    };
-    "cloud-webhooks.verify": {
-        parameters: {
-            query?: {
-                /** @description subscribe */
-                "hub.mode"?: string;
-                /** @description The connection's verifyToken */
-                "hub.verify_token"?: string;
-                /** @description Text that the answer repeats */
-                "hub.challenge"?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Names the connection that the webhook is of */
-                connectionId: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    "Content-Type"?: string;
-                    "X-Content-Type-Options"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/plain": string;
-                };
-            };
-        };
-    };
-    "cloud-webhooks.receive": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description sha256= and the HMAC-SHA256 of the body's bytes with the connection's appSecret, in hex */
-                "X-Hub-Signature-256"?: string;
-            };
-            path: {
-                /** @description Names the connection that the webhook is of */
-                connectionId: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    [key: string]: unknown;
-                };
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CloudWebhookReceived"];
-                };
-            };
-        };
-    };
-    "webhooks.get": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the webhook */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Webhook"];
-                };
-            };
-        };
-    };
-    "webhooks.update": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the webhook */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["WebhookFields"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Webhook"];
-                };
-            };
-        };
-    };
-    "webhooks.delete": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the webhook */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    "webhooks.deliveries": {
-        parameters: {
-            query?: {
-                /** @description Only deliveries before the one with this id: the last of a page */
-                before?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the webhook */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookDeliveryList"];
-                };
-            };
-        };
-    };
-    "webhooks.rotate-secret": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the webhook */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
         };
@@ -9011,7 +1493,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -9019,7 +1500,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9034,7 +1514,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path?: never;
@@ -9046,7 +1525,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -9061,18 +1539,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description Id of the resource */
                 id: number;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9087,11 +1562,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description Id of the resource */
                 id: number;
             };
             cookie?: never;
@@ -9102,7 +1575,6 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9117,18 +1589,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description Id of the resource */
                 id: number;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9143,18 +1612,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description Id of the resource */
                 id: number;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9165,53 +1631,19 @@ export interface operations {
             };
         };
     };
-    "connections.templates": {
-        parameters: {
-            query?: {
-                /** @description Only the templates of this name */
-                name?: string;
-                /** @description next of the page before */
-                after?: string;
-            };
-            header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
-                "X-Environment"?: "live" | "test";
-            };
-            path: {
-                /** @description Id of the resource */
-                id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TemplateList"];
-                };
-            };
-        };
-    };
     "sessions.renew": {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description Id of the resource */
                 id: number;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9226,18 +1658,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description Id of the resource */
                 id: number;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9252,18 +1681,15 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description For users: which data is meant. Keys have an environment of their own. */
                 "X-Environment"?: "live" | "test";
             };
             path: {
-                /** @description Id of the resource */
                 id: number;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -72,6 +72,11 @@ function Details({ delivery }: { delivery: LogDetail }) {
 					</>
 				),
 			}}
+			deliveryLink={(id, text) => (
+				<Link to="/account/$product/log/$id" params={{ product, id }} search={{ environment: inAddress }}>
+					{text}
+				</Link>
+			)}
 			integrationLink={(id, text) => (
 				<Link to="/account/$product/integrations/$id" params={{ product, id }} search={{ environment: inAddress }}>
 					{text}

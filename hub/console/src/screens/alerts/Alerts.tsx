@@ -1,5 +1,5 @@
 import { Button, TextInput } from "@mantine/core";
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useLanguage } from "../../i18n";
@@ -8,13 +8,15 @@ import { EventTypeNames } from "../../ui/EventTypeNames";
 import { detailOf } from "../../ui/errors";
 import { Check, ConfirmDialog, FormDialog, Secret, Select, type Values } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
+import { Overlap } from "../../ui/Overlap";
 import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
-import { TenantName } from "../../ui/TenantName";
+import { TenantName, tenantQuery } from "../../ui/TenantName";
 import { TenantSelect } from "../../ui/TenantSelect";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Column } from "../../ui/VirtualTable";
-import { type Alert, alertsQuery, createAlert, deleteAlert, testAlert, updateAlert } from "./queries";
+import { productsQuery } from "../tenants/queries";
+import { type Alert, alertsQuery, createAlert, deleteAlert, rotateSecret, testAlert, updateAlert } from "./queries";
 
 const route = getRouteApi("/shell/alerts");
 
@@ -27,10 +29,10 @@ export function Alerts() {
 	const admin = useAdmin();
 	const queries = useQueryClient();
 	const list = useInfiniteQuery(alertsQuery);
-	const [act, setAct] = useState<{ name: "create" | "edit" | "delete"; alert?: Alert }>();
+	const [act, setAct] = useState<{ name: "create" | "edit" | "rotate" | "delete"; alert?: Alert }>();
 	const test = useMutation({ mutationFn: (alert: Alert) => testAlert(alert.id) });
 	const columns: Column<Alert>[] = [
-		{ title: screens.keys.state, width: "112px", cell: (row) => <State alert={row} /> },
+		{ title: screens.keys.state, width: "104px", cell: (row) => <State alert={row} /> },
 		{
 			title: texts.target,
 			width: "minmax(180px, 1.6fr)",
@@ -40,9 +42,9 @@ export function Alerts() {
 				</Link>
 			),
 		},
-		{ title: texts.kind, width: "90px", cell: (row) => texts.kinds[row.kind] },
+		{ title: texts.kind, width: "80px", cell: (row) => texts.kinds[row.kind] },
 		{ title: screens.endpoints.types, width: "minmax(130px, 1.2fr)", cell: (row) => <span className="quiet">{row.events.join(", ")}</span> },
-		{ title: texts.about, width: "minmax(100px, 1fr)", cell: (row) => (row.tenant_id ? <TenantName id={row.tenant_id} /> : (row.product ?? texts.all)) },
+		{ title: texts.about, width: "minmax(140px, 1.4fr)", cell: (row) => <About alert={row} /> },
 		{
 			title: screens.keys.actions,
 			width: "250px",
@@ -50,11 +52,16 @@ export function Alerts() {
 				admin && (
 					<>
 						<Button size="compact-xs" variant="default" disabled={!row.enabled || row.disabled_reason !== null} loading={test.isPending && test.variables.id === row.id} onClick={() => test.mutate(row)}>
-							{texts.test}
+							{t.integrations.test}
 						</Button>{" "}
 						<Button size="compact-xs" variant="default" onClick={() => setAct({ name: "edit", alert: row })}>
-							{screens.endpoints.edit}
+							{screens.operators.change}
 						</Button>{" "}
+						{row.kind === "webhook" && (
+							<Button size="compact-xs" variant="default" onClick={() => setAct({ name: "rotate", alert: row })}>
+								{screens.keys.rotate}
+							</Button>
+						)}{" "}
 						<Button size="compact-xs" variant="default" className={page.bad} onClick={() => setAct({ name: "delete", alert: row })}>
 							{t.ui.delete}
 						</Button>
@@ -79,6 +86,7 @@ export function Alerts() {
 			</p>
 			{act?.name === "create" && <Creating onClose={onClose} onDone={onDone} />}
 			{act?.name === "edit" && act.alert && <Editing alert={act.alert} onClose={onClose} onDone={onDone} />}
+			{act?.name === "rotate" && act.alert && <Rotating alert={act.alert} onClose={onClose} onDone={onDone} />}
 			{act?.name === "delete" && act.alert && <ConfirmDialog title={t.ui.delete} text={texts.deleteText(act.alert.target)} onClose={onClose} onDone={onDone} send={() => deleteAlert(act.alert?.id ?? "")} />}
 		</ListScreen>
 	);
@@ -90,9 +98,23 @@ function State({ alert }: { alert: Alert }) {
 	return <Status status={runs ? "delivered" : "parked"} text={runs ? screens.keys.states.active : screens.endpoints.states.disabled} />;
 }
 
+/** About shows whose events an alert is about: everybody's, those of a product's tenants, or one tenant's. */
+function About({ alert }: { alert: Alert }) {
+	const { alerts: texts } = useScreenTexts();
+	const tenant = useQuery({ ...tenantQuery(alert.tenant_id ?? ""), enabled: alert.tenant_id !== null });
+	if (alert.tenant_id === null) return alert.product ?? <span className="quiet">{texts.all}</span>;
+	return (
+		<>
+			<TenantName id={alert.tenant_id} />
+			{tenant.data && ` · ${tenant.data.product}`}
+		</>
+	);
+}
+
 const settingsOf = ({ text, maybe, checked }: Values) => ({
 	target: text("target"),
 	events: text("types").split(/[\s,]+/),
+	product: maybe("product"),
 	tenant_id: maybe("tenant"),
 	enabled: checked("enabled"),
 });
@@ -125,7 +147,25 @@ function Creating({ onClose, onDone }: { onClose: () => void; onDone: () => unkn
 	);
 }
 
-/** Editing changes an alert. What it does not show, such as its product, stays. */
+/** Rotating replaces the secret of an alert's webhooks; the new one is shown once. */
+function Rotating({ alert, onClose, onDone }: { alert: Alert; onClose: () => void; onDone: () => unknown }) {
+	const { t } = useLanguage();
+	const screens = useScreenTexts();
+	return (
+		<FormDialog
+			title={t.integrations.rotate}
+			onClose={onClose}
+			onDone={onDone}
+			send={({ text }) => rotateSecret(alert.id, Number(text("overlap")))}
+			result={({ secret }) => <Secret text={t.ui.newSecret} value={secret ?? ""} label={t.integrations.secret} onClose={onClose} />}
+		>
+			<p>{screens.endpoints.rotateText}</p>
+			<Overlap />
+		</FormDialog>
+	);
+}
+
+/** Editing changes an alert; its kind stays. */
 function Editing({ alert, onClose, onDone }: { alert: Alert; onClose: () => void; onDone: () => unknown }) {
 	const screens = useScreenTexts();
 	return (
@@ -133,23 +173,35 @@ function Editing({ alert, onClose, onDone }: { alert: Alert; onClose: () => void
 			title={screens.endpoints.edit}
 			onClose={onClose}
 			onDone={onDone}
-			send={(values) => {
-				const settings = settingsOf(values);
-				return updateAlert(alert.id, { ...settings, product: settings.tenant_id ? undefined : (alert.product ?? undefined) });
-			}}
+			send={(values) => updateAlert(alert.id, settingsOf(values))}
 		>
 			<Fields kind={alert.kind} alert={alert} />
 		</FormDialog>
 	);
 }
 
+const scopes = ["all", "product", "tenant"] as const;
+
 function Fields({ kind, alert }: { kind: Alert["kind"]; alert?: Alert }) {
-	const { alerts: texts } = useScreenTexts();
+	const { t } = useLanguage();
+	const screens = useScreenTexts();
+	const texts = screens.alerts;
+	const [about, setAbout] = useState<(typeof scopes)[number]>(alert?.tenant_id ? "tenant" : alert?.product ? "product" : "all");
+	const products = useQuery({ ...productsQuery, enabled: about === "product" });
+	const names = products.data?.items.map(({ name }) => name) ?? (alert?.product ? [alert.product] : []);
 	return (
 		<>
 			<TextInput name="target" type={kind === "email" ? "email" : "url"} required maxLength={2048} defaultValue={alert?.target} label={texts.targets[kind]} />
 			<EventTypeNames value={alert?.events.join(", ") ?? "hub.*"} product="hub" />
-			<TenantSelect tenant={alert?.tenant_id ?? undefined} all={texts.all} />
+			<Select
+				name="about"
+				label={texts.about}
+				value={about}
+				onChange={(value) => setAbout(scopes.find((scope) => scope === value) ?? "all")}
+				options={scopes.map((scope) => [scope, texts.scopes[scope]])}
+			/>
+			{about === "product" && <Select key={products.data?.items.length} name="product" required label={t.ui.product} value={alert?.product ?? ""} options={[["", screens.connect.choose], ...names.map((name): [string, string] => [name, name])]} />}
+			{about === "tenant" && <TenantSelect tenant={alert?.tenant_id ?? undefined} />}
 			<Check name="enabled" label={texts.enabled} checked={alert?.enabled ?? true} />
 		</>
 	);

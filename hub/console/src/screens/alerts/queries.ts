@@ -16,4 +16,5 @@ export const alertsQuery = infiniteQueryOptions({
 export const createAlert = (body: Draft) => read(client.POST("/api/v1/alerts", { body }));
 export const updateAlert = (id: string, body: Settings) => read(client.PUT("/api/v1/alerts/{id}", { params: { path: { id } }, body }));
 export const deleteAlert = (id: string) => read(client.DELETE("/api/v1/alerts/{id}", { params: { path: { id } } }));
+export const rotateSecret = (id: string, overlap_seconds: number) => read(client.POST("/api/v1/alerts/{id}/rotate-secret", { params: { path: { id } }, body: { overlap_seconds } }));
 export const testAlert = (id: string) => read(client.POST("/api/v1/alerts/{id}/test", { params: { path: { id } } }));

@@ -7,6 +7,7 @@ import type { Delivery as Shown } from "../../ui/delivery/types";
 import { Copy } from "../../ui/Copy";
 import { Loaded } from "../../ui/Detail";
 import { tenantQuery } from "../../ui/TenantName";
+import { Discard } from "./Discard";
 import { deliveryQuery, receiverQuery, retryDelivery } from "./queries";
 
 const route = getRouteApi("/shell/deliveries/$id");
@@ -29,6 +30,7 @@ function Details({ delivery }: { delivery: Shown }) {
 	const queries = useQueryClient();
 	const tenant = useQuery({ ...tenantQuery(delivery.tenant_id ?? ""), enabled: delivery.tenant_id !== null });
 	const receiver = useQuery(receiverQuery(delivery));
+	const refresh = () => Promise.all([queries.invalidateQueries({ queryKey: ["delivery", delivery.id] }), queries.invalidateQueries({ queryKey: ["deliveries"], refetchType: "none" })]);
 	const correlation = (id: string) => (
 		<>
 			<Link to="/deliveries" search={{ environment, correlation: id }} className="mono">
@@ -52,7 +54,7 @@ function Details({ delivery }: { delivery: Shown }) {
 			}
 			url={receiver.data?.url}
 			retry={() => retryDelivery(delivery.id)}
-			onRetried={() => Promise.all([queries.invalidateQueries({ queryKey: ["delivery", delivery.id] }), queries.invalidateQueries({ queryKey: ["deliveries"], refetchType: "none" })])}
+			onRetried={refresh}
 			facts={{
 				correlation,
 				tenant: `${tenant.data?.name ?? delivery.tenant_id ?? "–"} · ${delivery.product}`,
@@ -70,6 +72,12 @@ function Details({ delivery }: { delivery: Shown }) {
 					</>
 				),
 			}}
+			deliveryLink={(id, text) => (
+				<Link to="/deliveries/$id" params={{ id }} search={{ environment }}>
+					{text}
+				</Link>
+			)}
+			actions={<Discard delivery={delivery} ordered={receiver.data?.ordered === true} onDone={refresh} />}
 			integrationLink={(id, text) => (
 				<Link to="/integrations/$id" params={{ id }} search={{ environment }}>
 					{text}

@@ -9,7 +9,7 @@ export const deliveryQuery = (id: string) =>
 		refetchInterval: (query) => (query.state.data?.status === "pending" ? 2000 : query.state.data?.status === "parked" ? 10_000 : false),
 	});
 
-export type Receiver = { kind: "endpoint" | "integration"; id: string; url?: string; name?: string };
+export type Receiver = { kind: "endpoint" | "integration"; id: string; url?: string; name?: string; ordered?: boolean };
 
 /** receiverQuery reads where a delivery goes; a receiver that was deleted has no address. */
 export const receiverQuery = (delivery?: Delivery) =>
@@ -25,12 +25,13 @@ export const receiverQuery = (delivery?: Delivery) =>
 					return { kind: "endpoint", id, url: alert.kind === "webhook" ? alert.target : undefined };
 				}
 				const endpoint = await read(client.GET("/api/v1/endpoints/{id}", { params: { path: { id } } }));
-				return { kind: "endpoint", id, url: endpoint.url, name: endpoint.description };
+				return { kind: "endpoint", id, url: endpoint.url, name: endpoint.description, ordered: endpoint.ordered };
 			}
 			const id = delivery?.integration_id ?? "";
 			const integration = await read(client.GET("/api/v1/integrations/{id}", { params: { path: { id } } }));
-			return { kind: "integration", id, url: integration.peer_webhook_url ?? integration.api_url, name: integration.product };
+			return { kind: "integration", id, url: integration.peer_webhook_url ?? integration.api_url, name: integration.product, ordered: integration.ordered };
 		},
 	});
 
+export const discardDelivery = (id: string) => read(client.POST("/api/v1/deliveries/{id}/discard", { params: { path: { id } } }));
 export const retryDelivery = (id: string) => read(client.POST("/api/v1/deliveries/{id}/retry", { params: { path: { id } } }));

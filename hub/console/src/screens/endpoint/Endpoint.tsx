@@ -59,6 +59,7 @@ function EndpointFacts({ endpoint }: { endpoint: Shown }) {
 		],
 		[screens.endpoints.types, endpoint.event_types.join(", ")],
 		[screens.endpoints.filter, endpoint.filter ? <code key="filter">{endpoint.filter}</code> : screens.endpoints.noFilter],
+		[screens.order.title, endpoint.ordered ? screens.order.on : screens.order.off],
 		[t.ui.tenant, <TenantName key="tenant" id={endpoint.tenant_id} />],
 		[t.integrations.environment, t.app[endpoint.environment]],
 		[screens.endpoints.pace, endpoint.rate_per_minute ? screens.endpoints.perMinute(endpoint.rate_per_minute) : screens.endpoints.noPace],

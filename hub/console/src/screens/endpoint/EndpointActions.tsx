@@ -7,7 +7,7 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Actions } from "../../ui/Detail";
 import { detailOf } from "../../ui/errors";
 import { EventTypeNames } from "../../ui/EventTypeNames";
-import { ConfirmDialog, FormDialog, Secret, Select } from "../../ui/Form";
+import { Check, ConfirmDialog, FormDialog, Secret, Select } from "../../ui/Form";
 import { Overlap } from "../../ui/Overlap";
 import page from "../../ui/page.module.css";
 import { useAdmin } from "../../ui/useAdmin";
@@ -93,10 +93,11 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 function Settings({ endpoint, onClose, onDone }: { endpoint: Endpoint; onClose: () => void; onDone: () => unknown }) {
 	const screens = useScreenTexts();
 	return (
-		<FormDialog title={screens.endpoints.edit} onClose={onClose} onDone={onDone} send={(values) => changeSettings(endpoint, { url: values.text("url"), event_types: values.text("types").split(/[\s,]+/), description: values.text("description"), filter: values.text("filter"), ...receiverSettings(values) })}>
+		<FormDialog title={screens.endpoints.edit} onClose={onClose} onDone={onDone} send={(values) => changeSettings(endpoint, { url: values.text("url"), event_types: values.text("types").split(/[\s,]+/), description: values.text("description"), filter: values.text("filter"), ordered: values.checked("ordered"), ...receiverSettings(values) })}>
 			<TextInput name="url" type="url" required maxLength={2048} defaultValue={endpoint.url} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
 			<EventTypeNames value={endpoint.event_types.join(", ")} />
 			<TextInput name="filter" maxLength={2048} defaultValue={endpoint.filter ?? ""} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
+			<Check name="ordered" label={screens.order.ordered} help={screens.order.orderedHelp} checked={endpoint.ordered} />
 			<TextInput name="description" maxLength={500} defaultValue={endpoint.description} label={screens.endpoints.description} />
 			<ReceiverFields hasHeaders={Object.keys(endpoint.headers).length > 0} hasCertificate={endpoint.client_certificate !== null} />
 		</FormDialog>

@@ -16,7 +16,7 @@ export const rotateSecret = (id: string, overlap_seconds: number, when: "now" | 
 export const setEnabled = ({ id, url, event_types, description, rate_per_minute }: Endpoint, enabled: boolean) => read(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { url, event_types, description, rate_per_minute, enabled } }));
 
 /** changeSettings keeps whether it is enabled, and its pace. */
-export const changeSettings = ({ id, enabled, rate_per_minute }: Endpoint, settings: { url: string; event_types: string[]; description?: string; filter: string } & ReceiverSettings) => read(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { enabled, rate_per_minute, ...settings } }));
+export const changeSettings = ({ id, enabled, rate_per_minute }: Endpoint, settings: { url: string; event_types: string[]; description?: string; filter: string; ordered: boolean } & ReceiverSettings) => read(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { enabled, rate_per_minute, ...settings } }));
 
 export const matchEvent = (id: string, event: Record<string, unknown>) => read(client.POST("/api/v1/endpoints/{id}/match", { ...at(id), body: { event: event as never } }));
 

@@ -8,7 +8,7 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Choice } from "../../ui/Choice";
 import { EventTypeNames } from "../../ui/EventTypeNames";
 import { FilterBar } from "../../ui/FilterBar";
-import { FormDialog, Secret } from "../../ui/Form";
+import { Check, FormDialog, Secret } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
 import page from "../../ui/page.module.css";
 import { Sparkline } from "../../ui/Sparkline";
@@ -103,13 +103,14 @@ function Create({ tenant, onClose }: { tenant?: string; onClose: () => void }) {
 			title={screens.endpoints.create}
 			onClose={onClose}
 			onDone={() => queries.invalidateQueries({ queryKey: ["endpoints"] })}
-			send={(values) => createEndpoint({ tenant_id: values.text("tenant"), environment, url: values.text("url"), event_types: values.text("types").split(/[\s,]+/), description: values.maybe("description"), filter: values.maybe("filter"), ...receiverSettings(values) })}
+			send={(values) => createEndpoint({ tenant_id: values.text("tenant"), environment, url: values.text("url"), event_types: values.text("types").split(/[\s,]+/), description: values.maybe("description"), filter: values.maybe("filter"), ordered: values.checked("ordered"), ...receiverSettings(values) })}
 			result={({ secret }) => <Secret text={t.ui.newSecret} value={secret} label={t.integrations.secret} onClose={onClose} />}
 		>
 			<TenantSelect tenant={tenant} />
 			<TextInput name="url" type="url" required maxLength={2048} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
 			<EventTypeNames />
 			<TextInput name="filter" maxLength={2048} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
+			<Check name="ordered" label={screens.order.ordered} help={screens.order.orderedHelp} />
 			<TextInput name="description" maxLength={500} label={screens.endpoints.description} />
 			<ReceiverFields />
 		</FormDialog>

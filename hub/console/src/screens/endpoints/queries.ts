@@ -20,6 +20,6 @@ export const endpointsQuery = (environment: Environment, search: EndpointsSearch
 		getNextPageParam: (last) => last.next_cursor ?? undefined,
 	});
 
-export type Draft = { tenant_id: string; environment: Environment; url: string; event_types: string[]; description?: string; rate_per_minute?: number; filter?: string } & ReceiverSettings;
+export type Draft = { tenant_id: string; environment: Environment; url: string; event_types: string[]; description?: string; rate_per_minute?: number; filter?: string; ordered: boolean } & ReceiverSettings;
 
 export const createEndpoint = (body: Draft) => read(client.POST("/api/v1/endpoints", { body }));

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { uuid } from "../../app/search";
 import { useLanguage } from "../../i18n";
+import { useScreenTexts } from "../../i18n/screens";
 import { Detail, type Fact, Loaded } from "../../ui/Detail";
 import { IntegrationActions } from "../../ui/integration/Actions";
 import { Address, IntegrationFacts, LastError } from "../../ui/integration/Facts";
@@ -12,6 +13,7 @@ import { Time } from "../../ui/Time";
 import { useAdmin } from "../../ui/useAdmin";
 import { type Integration as Shown, receiversQuery } from "../integrations/queries";
 import classes from "./Integration.module.css";
+import { Order } from "./Order";
 import { disableIntegration, enableIntegration, integrationQuery, revokeIntegration, rotateSecret, testIntegration } from "./queries";
 
 const route = getRouteApi("/shell/integrations/$id");
@@ -50,18 +52,20 @@ function Details({ integration }: { integration: Shown }) {
 
 function IntegrationFactsOfTenant({ integration }: { integration: Shown }) {
 	const { t } = useLanguage();
-	const after: Fact[] = [[t.integrations.peerWebhookURL, integration.peer_webhook_url ? <Address key="peer" text={integration.peer_webhook_url} /> : t.integrations.underAPI]];
+	const { order: texts } = useScreenTexts();
+	const after: Fact[] = [[texts.title, integration.ordered ? texts.on : texts.off], [t.integrations.peerWebhookURL, integration.peer_webhook_url ? <Address key="peer" text={integration.peer_webhook_url} /> : t.integrations.underAPI]];
 	if (integration.previous_secret_until) after.push([t.integrations.previous, <Time key="previous" at={integration.previous_secret_until} />]);
 	if (integration.next_registration_at) after.push([t.integrations.again, <Time key="again" at={integration.next_registration_at} />]);
 	return <IntegrationFacts integration={integration} before={[[t.integrations.tenant, `${integration.tenant_name} · ${integration.own_product}`]]} after={after} />;
 }
 
 /** OperatorActions are for administrators; support reads why it has none. */
-function OperatorActions({ integration: { id, disabled, tenant_name } }: { integration: Shown }) {
+function OperatorActions({ integration: { id, disabled, ordered, tenant_name } }: { integration: Shown }) {
 	const { t } = useLanguage();
 	const isAdmin = useAdmin();
 	const queries = useQueryClient();
 	if (!isAdmin) return <p className="quiet">{t.integrations.adminsOnly}</p>;
+	const refresh = () => Promise.all([queries.invalidateQueries({ queryKey: ["integration", id] }), queries.invalidateQueries({ queryKey: ["integrations"] })]);
 	return (
 		<IntegrationActions
 			disabled={disabled}
@@ -73,7 +77,8 @@ function OperatorActions({ integration: { id, disabled, tenant_name } }: { integ
 				revoke: () => revokeIntegration(id),
 				rotate: (overlap) => rotateSecret(id, overlap).then(({ secret }) => secret),
 			}}
-			onDone={() => Promise.all([queries.invalidateQueries({ queryKey: ["integration", id] }), queries.invalidateQueries({ queryKey: ["integrations"] })])}
+			onDone={refresh}
+			more={<Order id={id} ordered={ordered} onDone={refresh} />}
 		/>
 	);
 }

@@ -10,6 +10,7 @@ export const integrationQuery = (id: string) =>
 
 const at = (id: string) => ({ params: { path: { id } } });
 
+export const setOrdered = (id: string, ordered: boolean) => read(client.PUT("/api/v1/integrations/{id}", { ...at(id), body: { ordered } }));
 export const testIntegration = (id: string) => read(client.POST("/api/v1/integrations/{id}/test", at(id)));
 export const enableIntegration = (id: string) => read(client.POST("/api/v1/integrations/{id}/enable", at(id)));
 export const disableIntegration = (id: string) => read(client.POST("/api/v1/integrations/{id}/disable", at(id)));

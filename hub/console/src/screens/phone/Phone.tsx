@@ -194,7 +194,9 @@ function Messages({ messages }: { messages: ChatMessage[] }) {
 	const screens = useScreenTexts();
 	const list = useRef<HTMLOListElement>(null);
 	// biome-ignore lint/correctness/useExhaustiveDependencies: a new message is scrolled to
-	useEffect(() => list.current?.scrollTo({ top: list.current.scrollHeight }), [messages.length]);
+	useEffect(() => {
+		list.current?.scrollTo({ top: list.current.scrollHeight }); // returns a promise in newer browsers, no cleanup
+	}, [messages.length]);
 	if (messages.length === 0) return <p className="quiet">{screens.phone.noMessages}</p>;
 	return (
 		// biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls

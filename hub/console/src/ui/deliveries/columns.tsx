@@ -11,7 +11,7 @@ export function useDeliveryColumns(link: (row: Row) => ReactNode, tenant?: (row:
 	const { t } = useLanguage();
 	const tenants: Column<Row>[] = tenant ? [{ title: t.deliveries.tenant, width: "minmax(110px, 1fr)", cell: tenant }] : [];
 	return [
-		{ title: t.deliveries.status, width: "104px", cell: (row) => <Status status={row.status} /> },
+		{ title: t.deliveries.status, width: "126px", cell: (row) => <span title={row.behind_in_order ? t.waiting.causes.behind_in_order : undefined}><Status status={row.status} text={row.behind_in_order ? t.deliveries.behind : undefined} /></span> },
 		{ title: t.deliveries.event, width: "minmax(170px, 2fr)", cell: link },
 		{ title: t.deliveries.direction, width: "76px", cell: (row) => <span className="quiet">{t.direction[row.direction]}</span> },
 		{ title: t.deliveries.product, width: "minmax(84px, 0.7fr)", cell: (row) => row.product },

@@ -31,10 +31,13 @@ type Props = {
 	onRetried: () => unknown;
 	facts: { correlation: (id: string) => ReactNode; tenant?: ReactNode; receiver: ReactNode };
 	integrationLink: (id: string, text: string) => ReactNode;
+	deliveryLink: (id: string, text: string) => ReactNode;
+	/** actions are those that only one side has. */
+	actions?: ReactNode;
 };
 
 /** DeliveryView is the page of one delivery: its attempts, its exchange, and what can be done with it. */
-export function DeliveryView({ delivery, shown, onShow, back, url, retry, onRetried, facts, integrationLink }: Props) {
+export function DeliveryView({ delivery, shown, onShow, back, url, retry, onRetried, facts, integrationLink, deliveryLink, actions }: Props) {
 	const { t } = useLanguage();
 	const { attempts } = delivery;
 	const found = attempts.findIndex((attempt) => String(attempt.number) === shown.attempt);
@@ -43,9 +46,9 @@ export function DeliveryView({ delivery, shown, onShow, back, url, retry, onRetr
 	const second = attempts.find((attempt) => String(attempt.number) === shown.with);
 	const set = (attempt?: number, other?: number) => onShow({ attempt: attempt ? String(attempt) : undefined, with: other ? String(other) : undefined });
 	return (
-		<Detail back={back} title={delivery.event_type} state={<Status status={delivery.status} />} actions={<DeliveryActions {...{ delivery, attempt, url, retry, onRetried }} />}>
+		<Detail back={back} title={delivery.event_type} state={<Status status={delivery.status} />} actions={<DeliveryActions {...{ delivery, attempt, url, retry, onRetried, actions }} />}>
 			<DeliveryFacts delivery={delivery} facts={facts} />
-			<Waiting delivery={delivery} integrationLink={integrationLink} />
+			<Waiting delivery={delivery} integrationLink={integrationLink} deliveryLink={deliveryLink} />
 			<section className={`panel ${classes.section}`} aria-labelledby="attempts">
 				<div className={page.top}>
 					<h2 id="attempts">{t.delivery.attempts}</h2>
@@ -70,15 +73,16 @@ export function DeliveryView({ delivery, shown, onShow, back, url, retry, onRetr
 /** isInbound says that the other product sent it, and the hub received it. */
 const isInbound = (delivery: Delivery) => delivery.direction === "inbound";
 
-type ActionProps = Pick<Props, "delivery" | "url" | "retry" | "onRetried"> & { attempt?: Attempt };
+type ActionProps = Pick<Props, "delivery" | "url" | "retry" | "onRetried" | "actions"> & { attempt?: Attempt };
 
-function DeliveryActions({ delivery, attempt, url, retry: mutationFn, onRetried }: ActionProps) {
+function DeliveryActions({ delivery, attempt, url, retry: mutationFn, onRetried, actions }: ActionProps) {
 	const { t } = useLanguage();
 	const [copiedCurl, copyCurl] = useCopy();
 	const [copiedLink, copyLink] = useCopy();
 	const retry = useMutation({ mutationFn, onSuccess: onRetried });
 	const curl = () => copyCurl(curlOf(delivery, attempt, url ?? (/^https?:/.test(delivery.receiver) ? delivery.receiver : "$HUB_RECEIVER")));
-	const canRetry = !isInbound(delivery); // only the sender can send it again
+	// Only the sender can send again what came in. What is behind another of its key goes in its turn.
+	const canRetry = !isInbound(delivery) && !delivery.behind_in_order && delivery.reason !== "discarded";
 	useShortcuts({ r: () => canRetry && retry.mutate(), c: curl });
 	return (
 		<Actions bad={retry.isError} said={retry.isSuccess ? t.delivery.retried : retry.isError && `${t.delivery.retryFailed} ${detailOf(retry.error)}`}>
@@ -93,6 +97,7 @@ function DeliveryActions({ delivery, attempt, url, retry: mutationFn, onRetried 
 			<Button size="xs" variant="default" onClick={() => copyLink(window.location.href)}>
 				{copiedLink ? t.ui.copied : t.delivery.link}
 			</Button>
+			{actions}
 		</Actions>
 	);
 }
@@ -109,6 +114,8 @@ function DeliveryFacts({ delivery, facts: { correlation, tenant, receiver } }: P
 		[t.delivery.finished, delivery.finished_at ? <Time key="finished" at={delivery.finished_at} /> : "–"],
 		[t.delivery.next, delivery.next_attempt_at ? <Time key="next" at={delivery.next_attempt_at} /> : "–"],
 	];
+	if (delivery.ordering_key) facts.push([t.delivery.orderingKey, <Id key="key" text={delivery.ordering_key} />]);
+	if (delivery.out_of_order) facts.push([t.delivery.order, t.delivery.outOfOrder]);
 	if (delivery.priority !== "normal") facts.push([t.waiting.priority, <strong key="priority">{t.waiting.priorities[delivery.priority]}</strong>]);
 	if (delivery.reason) facts.push([
 			t.delivery.reason,

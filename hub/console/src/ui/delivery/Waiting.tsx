@@ -4,8 +4,10 @@ import { Time } from "../Time";
 import classes from "./Delivery.module.css";
 import type { Delivery } from "./types";
 
+type LinkTo = (id: string, text: string) => ReactNode;
+
 /** Waiting says why a delivery is pending or parked, and what releases it. */
-export function Waiting({ delivery, integrationLink }: { delivery: Delivery; integrationLink: (id: string, text: string) => ReactNode }) {
+export function Waiting({ delivery, integrationLink, deliveryLink }: { delivery: Delivery; integrationLink: LinkTo; deliveryLink: LinkTo }) {
 	const { t } = useLanguage();
 	const w = delivery.waiting;
 	if (!w) return null;
@@ -13,6 +15,7 @@ export function Waiting({ delivery, integrationLink }: { delivery: Delivery; int
 	if (w.since) facts.push([t.waiting.since, <Time key="since" at={w.since} />]);
 	if (w.until) facts.push([t.waiting.until, <Time key="until" at={w.until} />]);
 	if (w.ahead > 0) facts.push([t.waiting.ahead, w.ahead]);
+	if (w.holds_up > 0) facts.push([t.waiting.holdsUp, w.holds_up]);
 	if (w.rate_per_minute > 0) facts.push([t.waiting.rate, t.waiting.perMinute(w.rate_per_minute)]);
 	if (w.failures > 1) facts.push([t.waiting.failures, w.failures]);
 	if (w.last_error) facts.push([t.waiting.lastError, w.last_error]);
@@ -22,7 +25,8 @@ export function Waiting({ delivery, integrationLink }: { delivery: Delivery; int
 			<h2 id="waiting">{t.waiting.title}</h2>
 			<p>
 				<strong>{t.waiting.causes[w.cause] ?? w.explanation}</strong>
-				{delivery.integration_id && (
+				{w.behind && <> {deliveryLink(w.behind, t.waiting.behind)}</>}
+				{delivery.integration_id && !w.behind && (
 					<>
 						{" "}
 						{integrationLink(delivery.integration_id, t.waiting.integration)}

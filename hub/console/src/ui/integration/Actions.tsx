@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useLanguage } from "../../i18n";
 import { Actions } from "../Detail";
 import { detailOf } from "../errors";
@@ -19,10 +19,12 @@ type Props = {
 	acts: { test: () => Promise<Tested>; enable: () => Promise<unknown>; disable: () => Promise<unknown>; revoke: () => Promise<unknown>; rotate: (overlapSeconds: number) => Promise<string> };
 	onDone: () => unknown;
 	texts?: { revoke: string; revokeText: string };
+	/** more are buttons that only one side has. */
+	more?: ReactNode;
 };
 
 /** IntegrationActions are the buttons of an integration. rotate returns the new secret. */
-export function IntegrationActions({ disabled, name, acts, onDone, texts }: Props) {
+export function IntegrationActions({ disabled, name, acts, onDone, texts, more }: Props) {
 	const { t, language } = useLanguage();
 	const { revoke, revokeText } = texts ?? { revoke: t.integrations.revoke, revokeText: t.integrations.revokeText(name) };
 	const [dialog, setDialog] = useState<"rotate" | "revoke">();
@@ -46,6 +48,7 @@ export function IntegrationActions({ disabled, name, acts, onDone, texts }: Prop
 			<Button size="xs" variant="default" onClick={() => setDialog("rotate")}>
 				{t.integrations.rotate}
 			</Button>
+			{more}
 			<Button size="xs" variant="default" loading={act.isPending && act.variables === other} onClick={() => act.mutate(other)}>
 				{t.integrations[other]}
 			</Button>

@@ -13,6 +13,7 @@ import { useTexts } from "../../i18n";
 import classes from "./Inbox.module.css";
 import { PatientChoice } from "./PatientChoice";
 import { dismissEntry, type InboxEntry, inboxKey, linkEntry, patientQuery } from "./queries";
+import { Summary } from "./Summary";
 
 /** EntryDialog is the window of one entry: what it says, and who it may be about. */
 export function EntryDialog({ id, entry, onClose }: { id: string; entry?: InboxEntry; onClose: () => void }) {
@@ -41,7 +42,7 @@ export function EntryDialog({ id, entry, onClose }: { id: string; entry?: InboxE
 function EntryFacts({ entry }: { entry: InboxEntry }) {
 	const { inbox: texts } = useTexts();
 	const facts: Fact[] = [];
-	if (entry.status === "open") facts.push([texts.name, <Masked key="name" value={entry.name ?? "–"} />], [texts.phone, <Masked key="phone" value={entry.phone ?? "–"} />], [texts.summary, entry.summary ?? "–"]);
+	if (entry.status === "open") facts.push([texts.name, <Masked key="name" value={entry.name ?? "–"} />], [texts.phone, <Masked key="phone" value={entry.phone ?? "–"} />], [texts.summary, <Summary key="summary" entry={entry} />]);
 	if (entry.patient_id) facts.push([texts.patient, <LinkedPatient key="patient" id={entry.patient_id} />]);
 	facts.push([texts.occurred, <Time key="occurred" at={entry.occurred_at} />], [texts.received, <Time key="received" at={entry.received_at} />]);
 	if (entry.settled_at) facts.push([texts.settled, <Time key="settled" at={entry.settled_at} />]);

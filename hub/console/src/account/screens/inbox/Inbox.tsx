@@ -14,6 +14,7 @@ import { useTexts } from "../../i18n";
 import { EntryDialog } from "./EntryDialog";
 import { type InboxEntry, inboxQuery } from "./queries";
 import { type InboxSearch, statuses } from "./search";
+import { Summary } from "./Summary";
 
 const route = getRouteApi("/account/$product/inbox");
 const shapes = { open: "pending", linked: "delivered", dismissed: "parked" };
@@ -57,7 +58,7 @@ export function Inbox() {
 		},
 		{ title: texts.from, width: "92px", cell: (row) => row.product },
 		{ title: texts.person, width: "minmax(160px, 1.3fr)", cell: (row) => <Masked value={[row.name, row.phone].filter(Boolean).join(" · ") || "–"} /> },
-		{ title: texts.summary, width: "minmax(140px, 2fr)", cell: (row) => <span className="quiet">{row.summary ?? "–"}</span> },
+		{ title: texts.summary, width: "minmax(140px, 2fr)", cell: (row) => <span className="quiet"><Summary entry={row} /></span> },
 		status
 			? { title: texts.settled, width: "96px", cell: (row) => (row.settled_at ? <Time at={row.settled_at} focusable={false} /> : "–") }
 			: { title: texts.suggested, width: "96px", cell: (row) => <span className="quiet">{row.suggested_patient_id ? texts.oneMatches : "–"}</span> },

@@ -19,6 +19,13 @@ export const inboxQuery = (environment: Environment, status: InboxSearch["status
 		getNextPageParam: nextPage,
 	});
 
+/** zoneQuery reads the zone that the clinic's days are counted in. */
+export const zoneQuery = queryOptions({
+	queryKey: ["account", "clinic", "zone"],
+	staleTime: 60_000,
+	queryFn: async ({ signal }) => (await read(clinic.GET("/api/v1/clinic", { signal }))).timezone,
+});
+
 export const patientQuery = (environment: Environment, id: string) =>
 	queryOptions({
 		queryKey: ["account", "clinic", "patient", environment, id],

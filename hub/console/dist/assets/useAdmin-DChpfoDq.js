@@ -1,1 +1,0 @@
-import{r as e}from"./index-S_52o1ZL.js";var t=()=>e().operator.role===`admin`;export{t};

@@ -1,0 +1,68 @@
+package delivery
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	longestShortDelay = 5 * time.Second
+	shortDelaySlot    = 10 * time.Millisecond // retries due within it are claimed together
+	maxShortDelayed   = 16384                 // retries that wait for one delay
+)
+
+// shortDelays hold the retries whose delay this process waits out itself, by delay: the first
+// ones of nearly all. A task in Redis for each cost more than the attempt; should the process
+// die, the sweep of another makes them as late as after a loss of Redis.
+type shortDelays map[time.Duration]chan scheduledRetry
+
+func newShortDelays() shortDelays {
+	delays := make(shortDelays)
+	for _, delay := range retryDelays {
+		if delay <= longestShortDelay {
+			delays[delay] = make(chan scheduledRetry, maxShortDelayed)
+		}
+	}
+	return delays
+}
+
+// add queues a retry with one of the delays, unless too many wait.
+func (s shortDelays) add(key retryKey, delay time.Duration, now time.Time) {
+	select {
+	case s[delay] <- scheduledRetry{key, now.Add(delay + shortDelaySlot).Truncate(shortDelaySlot)}:
+	default:
+	}
+}
+
+// run passes on the retries of each delay when they are due, until ctx ends. Those of one
+// delay become due in the order in which they were added.
+func (s shortDelays) run(ctx context.Context, due chan<- retryKey) {
+	for _, waiting := range s {
+		go passWhenDue(ctx, waiting, due)
+	}
+}
+
+func passWhenDue(ctx context.Context, waiting <-chan scheduledRetry, due chan<- retryKey) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case retry := <-waiting:
+			if wait := time.Until(retry.at); wait > 0 {
+				timer.Reset(wait)
+				select {
+				case <-timer.C:
+				case <-ctx.Done():
+					return
+				}
+			}
+			select {
+			case due <- retry.retryKey:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/internal/ledger"
+)
+
+// Other transactions may keep the key of an order, or an idempotency key, locked for long: a
+// product's until it ends, that of a process that is frozen or cut off until PostgreSQL ends
+// its session. The commits of others must not wait for it. So a commit waits for keys shortly;
+// then the requests whose keys are locked leave it, and a committer of their own tries them
+// until they are stored, or commitTimeout is over. What their tenants publish with such keys
+// meanwhile goes there too.
+
+// apartLockWaitSQL is ledger.BoundLockWaitsSQL for many requests that are stored one by one.
+const apartLockWaitSQL = `select set_config('lock_timeout', '10ms', true)`
+
+// errLocked is the cause of the refusal of a request whose keys stay locked.
+var errLocked = errors.New("another transaction keeps an ordering key or an idempotency key locked")
+
+// lockedRequests are requests that wait for keys that other transactions have locked.
+type lockedRequests struct {
+	*queue
+	log     *slog.Logger
+	timeout time.Duration // after which one is refused
+	mu      sync.Mutex
+	tenants map[uuid.UUID]int // requests that are not answered yet, of each
+}
+
+func newLockedRequests(log *slog.Logger) *lockedRequests {
+	return &lockedRequests{queue: newQueue(), log: log, timeout: commitTimeout, tenants: make(map[uuid.UUID]int)}
+}
+
+// add queues a request, or answers it if it has waited for too long.
+func (l *lockedRequests) add(r *request) {
+	if r.lockedSince.IsZero() {
+		tenant := r.publications[0].TenantID
+		r.lockedSince, r.onAnswer = time.Now(), func() { l.count(tenant, -1) }
+		l.count(tenant, 1)
+	}
+	if time.Since(r.lockedSince) > l.timeout || !l.push(r) {
+		r.answer(errUnavailable(errLocked))
+	}
+}
+
+// count changes how many requests of a tenant wait.
+func (l *lockedRequests) count(tenant uuid.UUID, change int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tenants[tenant] == 0 {
+		l.log.Warn("another transaction keeps an ordering key or an idempotency key locked; requests of this tenant wait for it", "tenant_id", tenant)
+	}
+	if l.tenants[tenant] += change; l.tenants[tenant] == 0 {
+		delete(l.tenants, tenant)
+	}
+}
+
+// hasTenant reports whether requests of a tenant wait.
+func (l *lockedRequests) hasTenant(tenant uuid.UUID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tenants[tenant] > 0
+}
+
+// admit returns the prepared requests that are stored now; the others wait for the locks of
+// their keys.
+func (l *committer) admit(ctx context.Context, requests []*preparedRequest) []*preparedRequest {
+	if !l.takesLocked {
+		return slices.DeleteFunc(requests, func(r *preparedRequest) bool {
+			waits := (r.isIdempotent() || hasOrdered(r.events)) && l.locked.hasTenant(r.publications[0].TenantID)
+			if waits {
+				l.locked.add(r.request)
+			}
+			return waits
+		})
+	}
+	if l.waits {
+		return requests
+	}
+	free, locked, err := l.splitLocked(ctx, requests)
+	if err != nil {
+		return requests // the commit fails too, and answers them
+	}
+	for _, r := range locked {
+		l.stillLocked = append(l.stillLocked, r.request)
+	}
+	return free
+}
+
+// splitLocked splits requests by whether their keys are free. Of an ordering key that no
+// committed transaction used this is not known: it counts as locked.
+func (l *committer) splitLocked(ctx context.Context, requests []*preparedRequest) (free, locked []*preparedRequest, err error) {
+	states, err := ledger.OrderStates(ctx, l.pool, ordersOf(eventsOf(requests)))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range requests {
+		if r.hasLockedKey || slices.ContainsFunc(ordersOf(r.events), func(order ledger.Order) bool { return !states[order].IsFree }) {
+			locked = append(locked, r)
+		} else {
+			free = append(free, r)
+		}
+	}
+	return free, locked, nil
+}
+
+// storeApart stores requests one by one, as another transaction claims the idempotency key of
+// one of them. That one waits.
+func (l *committer) storeApart(ctx context.Context, snapshot string, requests []*preparedRequest) {
+	if len(requests) == 1 {
+		requests[0].hasLockedKey = true
+		l.locked.add(requests[0].request)
+		return
+	}
+	l.isApart = true
+	for _, r := range requests {
+		l.storeKeyed(ctx, snapshot, []*preparedRequest{r})
+	}
+	l.isApart = false
+}
+
+// commitLocked stores the requests of a batch whose keys are free by now. Of the others it
+// tries the one that was tried least, waiting for the lock.
+func (l *committer) commitLocked(ctx context.Context, batch []*request) {
+	l.stillLocked = nil
+	l.commitBoth(ctx, batch)
+	if len(l.stillLocked) > 0 {
+		next := slices.MinFunc(l.stillLocked, func(a, b *request) int { return cmp.Compare(a.lockTries, b.lockTries) })
+		for _, r := range l.stillLocked {
+			if r != next {
+				l.locked.add(r)
+			}
+		}
+		next.lockTries++
+		l.waits = true
+		l.commitBoth(ctx, []*request{next})
+		l.waits = false
+	}
+	l.rows = rows{} // its buffers have the size of the largest
+}
+
+// commitBoth stores requests of both kinds.
+func (l *committer) commitBoth(ctx context.Context, batch []*request) {
+	var plain, idempotent []*request
+	for _, r := range batch {
+		if r.isIdempotent() {
+			idempotent = append(idempotent, r)
+		} else {
+			plain = append(plain, r)
+		}
+	}
+	l.commitIdempotent(ctx, idempotent)
+	l.commitPlain(ctx, plain)
+}

@@ -1,0 +1,4 @@
+package sandbox
+
+// LIDOf returns the LID of a number.
+var LIDOf = lidOf

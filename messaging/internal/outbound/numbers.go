@@ -1,0 +1,60 @@
+package outbound
+
+import (
+	"context"
+	"fmt"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/store"
+)
+
+// Networks register a Brazilian mobile number with its ninth digit or without, and accept it in
+// that form only.
+
+// address sets how the network of a connection reaches a contact. It asks the network for the form
+// of a number once, and stores the answer. It returns [driver.ErrNotRegistered] for a contact that
+// the network cannot reach.
+func (s *Service) address(ctx context.Context, network driver.Driver, connection driver.Connection, contact store.Contact, out *driver.Outgoing) error {
+	capabilities := network.Capabilities()
+	switch {
+	case contact.Number == "" && (contact.LID == nil || !capabilities.LIDs):
+		return driver.ErrNotRegistered
+	case contact.Number == "":
+		out.LID = *contact.LID
+		return nil
+	case contact.NetworkNumber != nil:
+		out.To = *contact.NetworkNumber
+		return nil
+	case !capabilities.NumberCheck || len(chat.NumberVariants(contact.Number)) == 1: // it is refused, if it has to be, when it is sent
+		out.To = contact.Number
+		return nil
+	}
+	number, err := registeredNumber(ctx, network, connection, contact.Number)
+	if err != nil {
+		return err
+	}
+	out.To = number
+	if err := s.store.SetNetworkNumber(ctx, contact.CompanyID, contact.ID, &number); err != nil {
+		return fmt.Errorf("storing a contact's number at the network: %w", err)
+	}
+	return nil
+}
+
+// registeredNumber returns the form of a number that is registered at the network: the given one,
+// else another one of the same phone. It returns [driver.ErrNotRegistered] if none is.
+func registeredNumber(ctx context.Context, network driver.Driver, connection driver.Connection, number string) (string, error) {
+	isRegistered, err := network.Check(ctx, connection, number)
+	if err != nil || isRegistered {
+		return number, err
+	}
+	for _, variant := range chat.NumberVariants(number) {
+		if variant == number {
+			continue
+		}
+		if isRegistered, err := network.Check(ctx, connection, variant); err != nil || isRegistered {
+			return variant, err
+		}
+	}
+	return "", driver.ErrNotRegistered
+}

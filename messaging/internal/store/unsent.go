@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// Error codes of messages that are not sent, and of their schedules and shipments.
+const (
+	CodeOptedOut          = "opted_out"          // the contact wants no messages
+	CodeAnonymized        = "anonymized"         // the contact was anonymized
+	CodeNoNumber          = "no_number"          // no event had the contact's number yet
+	CodeConnectionDeleted = "connection_deleted" //
+	CodeTicketDeleted     = "ticket_deleted"     // the message was deleted with its ticket
+	CodeCampaignCancelled = "campaign_cancelled" // until the campaign goes on
+)
+
+// RemoveConnection deletes a connection. What waits to be sent on it has failed; running
+// campaigns that send on it are cancelled, and go on with another connection. It does nothing
+// if there is no such connection.
+func (t *Tx) RemoveConnection(ctx context.Context, company, id int64) error {
+	// Before the connection, as a process does that writes their messages.
+	campaigns, err := t.LockRunningCampaignsOfConnection(ctx, company, id)
+	if err != nil {
+		return fmt.Errorf("finding the campaigns of a connection: %w", err)
+	}
+	if _, err := t.LockConnectionToDelete(ctx, company, id); err != nil {
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return fmt.Errorf("locking a connection: %w", err)
+	}
+	err = t.FailOutboxOfConnection(ctx, dbgen.FailOutboxOfConnectionParams{CompanyID: company, ConnectionID: id, Code: CodeConnectionDeleted, At: t.Now()})
+	if err != nil {
+		return fmt.Errorf("removing the messages of a connection from the outbox: %w", err)
+	}
+	for _, campaign := range campaigns {
+		if err := t.StopCampaign(ctx, campaign, CampaignCancelled); err != nil {
+			return err
+		}
+	}
+	_, err = t.DeleteConnection(ctx, company, id)
+	return err
+}
+
+// RemoveTicket deletes a ticket with its messages. Those that wait to be sent have failed. It
+// returns [pgx.ErrNoRows] if there is no such ticket.
+func (t *Tx) RemoveTicket(ctx context.Context, company, id int64) error {
+	if _, err := t.LockTicket(ctx, company, id); err != nil {
+		return err
+	}
+	err := t.FailMessagesOfTicket(ctx, dbgen.FailMessagesOfTicketParams{CompanyID: company, TicketID: id, Code: CodeTicketDeleted, At: t.Now()})
+	if err != nil {
+		return fmt.Errorf("settling the messages of a ticket: %w", err)
+	}
+	_, err = t.DeleteTicket(ctx, company, id)
+	return err
+}
