@@ -124,7 +124,11 @@ func TestBrowserLoginsAreLimited(t *testing.T) {
 	limited := b.refused(429, "too_many_logins", "POST", "/session", "", strings.Replace(wrong, "not the password", adminPassword, 1), "X-Forwarded-For", "192.0.2.7")
 	require.NotEmpty(t, limited.header.Get("Retry-After"))
 	require.Empty(t, limited.header.Get("Set-Cookie"))
-	entries := items(b.ok(200, "GET", "/audit?action=session.create", b.admin, ""))
-	require.EqualValues(t, 429, entries[0]["status"])
-	require.EqualValues(t, 401, entries[1]["status"])
+	// Within a minute, counted entries have no order.
+	var statuses []any
+	for _, entry := range items(b.ok(200, "GET", "/audit?action=session.create", b.admin, "")) {
+		statuses = append(statuses, entry["status"])
+	}
+	require.Contains(t, statuses, 429.0)
+	require.Contains(t, statuses, 401.0)
 }
