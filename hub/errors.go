@@ -93,3 +93,9 @@ func (e *Error) Unwrap() []error {
 	}
 	return []error{e.Kind, e.Cause}
 }
+
+// HasCode reports whether err is or wraps an [Error] with a code.
+func HasCode(err error, code string) bool {
+	var hubErr *Error
+	return errors.As(err, &hubErr) && hubErr.Code == code
+}

@@ -34,8 +34,9 @@ type healthHandlers struct {
 }
 
 // newApp returns the HTTP server with the middleware of all requests. publicURL is the
-// origin of its pages; uploads and formats are shared by all servers of the process.
-func newApp(publicURL string, log *slog.Logger, p *healthHandlers, uploads *httpx.Uploads, formats *httpx.ErrorFormats) *fiber.App {
+// origin of its pages; uploads and formats are shared by all servers of the process. Each
+// response 429 calls onLimited.
+func newApp(publicURL string, log *slog.Logger, p *healthHandlers, uploads *httpx.Uploads, formats *httpx.ErrorFormats, onLimited func()) *fiber.App {
 	app := fiber.New(fiber.Config{
 		AppName: "hub", DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ReadBufferSize: headerBytes,
 		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.ErrorHandler(formats.ErrorHandler(log)),
@@ -43,9 +44,27 @@ func newApp(publicURL string, log *slog.Logger, p *healthHandlers, uploads *http
 		Immutable: true,
 	})
 	httpx.AnswerUnknownMethods(app)
-	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recoverPanics(log), p.closeWhileDraining, uploads.Handler)
+	app.Use(countLimited(onLimited), httpx.RequestIDs(), httpx.Headers(publicURL), recoverPanics(log), p.closeWhileDraining, uploads.Handler)
 	return app
 }
+
+// countLimited calls count for each request that is answered 429.
+func countLimited(count func()) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		err := c.Next()
+		status := c.Response().StatusCode()
+		if err != nil {
+			problem, _ := httpx.ProblemOf(err, "")
+			status = problem.Status
+		}
+		if status == fiber.StatusTooManyRequests {
+			count()
+		}
+		return err //nolint:wrapcheck // the error handler's
+	}
+}
+
+func (s *Server) countLimited() { s.engine.metrics.CountLimited() }
 
 // recoverPanics turns a panic into a 500 and a log line with the stack.
 func recoverPanics(log *slog.Logger) fiber.Handler {

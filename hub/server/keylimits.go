@@ -2,31 +2,27 @@ package server
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
-	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/limit"
-	"integrationhub/hub/internal/metrics"
 )
 
 // keyLimits counts the requests of keys and operators, for the gateway and the APIs.
 type keyLimits struct {
 	limiter *limit.Limiter
-	metrics *metrics.Metrics
 	changes *limit.Pace // of tenants' calls that do not publish
 }
 
 // newKeyLimits returns the limits of a process. Besides the rates of its keys, a tenant's
 // calls that do not publish are spaced: 500 at once, then 100 a second, so that one in a
 // loop costs the others little. At most 100 of them wait.
-func newKeyLimits(limiter *limit.Limiter, counts *metrics.Metrics) keyLimits {
-	return keyLimits{limiter, counts, limit.NewPace(100, 500, 100)}
+func newKeyLimits(limiter *limit.Limiter) keyLimits {
+	return keyLimits{limiter, limit.NewPace(100, 500, 100)}
 }
 
 // Count implements the limiter of the gateway.
@@ -41,20 +37,12 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	}
 	result := k.limiter.Allow(ctx, "key", key.KeyID.String(), key.Rate)
 	limit.SetHeaders(setHeader, result)
-	if err := result.Err(); err != nil {
-		k.metrics.CountLimited()
-		return err
-	}
-	return nil
+	return result.Err() //nolint:wrapcheck // says what was exceeded
 }
 
 // Wait implements api.KeyLimiter.
 func (k keyLimits) Wait(ctx context.Context, key keys.Principal) error {
-	err := k.changes.Wait(ctx, key.TenantID.String())
-	if errors.Is(err, hub.ErrRateLimited) {
-		k.metrics.CountLimited()
-	}
-	return err //nolint:wrapcheck // says what was exceeded
+	return k.changes.Wait(ctx, key.TenantID.String()) //nolint:wrapcheck // says what was exceeded
 }
 
 // AllowIntegration counts a request of a peer, which has one rate for all of its keys.
@@ -65,7 +53,6 @@ func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, set
 	result := k.limiter.Allow(ctx, "integration", key.Integration.String(), key.Rate)
 	if err := result.Err(); err != nil {
 		limit.SetHeaders(setHeader, result)
-		k.metrics.CountLimited()
 		return err
 	}
 	return nil
@@ -92,9 +79,5 @@ var lookupRate = limit.Rate{Limit: 30, Period: time.Minute}
 func (k keyLimits) AllowLookup(ctx context.Context, operator string, setHeader func(name, value string)) error {
 	result := k.limiter.Allow(ctx, "lookup", operator, lookupRate)
 	limit.SetHeaders(setHeader, result)
-	if err := result.Err(); err != nil {
-		k.metrics.CountLimited()
-		return err
-	}
-	return nil
+	return result.Err() //nolint:wrapcheck // says what was exceeded
 }

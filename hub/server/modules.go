@@ -310,7 +310,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	app := s.app
 	if hostedProduct.listener != nil {
-		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads, &s.formats)
+		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads, &s.formats, s.countLimited)
 		app = hostedProduct.app
 	}
 	s.engine.metrics.RegisterProduct(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})

@@ -131,7 +131,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.probes = &healthHandlers{storage: s.storage, version: o.Version}
 	s.uploads = httpx.NewUploads(httpx.MaxUploadBytes, time.Now)
-	s.app = newApp(s.publicURL(), o.Log, s.probes, s.uploads, &s.formats)
+	s.app = newApp(s.publicURL(), o.Log, s.probes, s.uploads, &s.formats, s.countLimited)
 	s.app.Get("/health", s.probes.health)
 	s.app.Get("/ready", s.probes.readiness)
 	tracer, err := tracing.New(ctx, o.Config.OTLPEndpoint, o.Version, o.Log)
@@ -182,7 +182,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err := config.WriteLocal(cfg.DataDir, config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}); err != nil {
 		return err
 	}
-	limits := newKeyLimits(s.storage.limiter(log, e.metrics.CountLocalLimit), e.metrics)
+	limits := newKeyLimits(s.storage.limiter(log, e.metrics.CountLocalLimit))
 	if err := s.openProducts(ctx, guard, limits, operators); err != nil {
 		return err
 	}

@@ -156,6 +156,36 @@ func TestMetricsCountRight(t *testing.T) {
 	require.Regexp(t, `hub_oldest_pending_seconds\{product="shop"\} \d`, text)
 }
 
+// Operators see whom limits stop: all requests that are answered 429, and publications above
+// their tenant's limits.
+func TestLimitsAreCounted(t *testing.T) {
+	t.Parallel()
+	n := newPlace(t).start(t, nil)
+	a := n.account()
+	h := newHook(t, nil)
+	for range 2 {
+		a.endpoint(h, "")
+	}
+	require.InDelta(t, 0.0, n.metric("hub_rate_limited_total"), 0)
+	a.publish("a.b", `{}`) // a product's counters begin at 0 with its first event
+	require.InDelta(t, 0.0, n.metric(`hub_publications_over_limit_total{limit="deliveries",product="shop"}`), 0)
+	require.InDelta(t, 0.0, n.metric(`hub_publications_over_limit_total{limit="filters",product="shop"}`), 0)
+	a.ok(200, "PUT", "/tenants/"+a.tenant, `{"name":"Tenant","limits":{"deliveries_per_request":1}}`)
+	n.refused(422, "too_many_deliveries", "POST", "/events", a.live, `{"event_type":"a.b","data":{}}`)
+	require.InDelta(t, 1.0, n.metric(`hub_publications_over_limit_total{limit="deliveries",product="shop"}`), 0)
+
+	const login = `{"email":"nobody@example.com","password":"not the password"}`
+	for range 10 {
+		n.refused(401, "invalid_credentials", "POST", "/auth/login", "", login)
+	}
+	n.refused(429, "too_many_logins", "POST", "/auth/login", "", login)
+	require.InDelta(t, 1.0, n.metric("hub_rate_limited_total"), 0, "written by an operation")
+	limited := a.key(`"rate":"1-H"`)["api_key"].(string)
+	n.refused(422, "too_many_deliveries", "POST", "/events", limited, `{"event_type":"a.b","data":{}}`)
+	n.refused(429, "rate_limited", "POST", "/events", limited, `{"event_type":"a.b","data":{}}`)
+	require.InDelta(t, 2.0, n.metric("hub_rate_limited_total"), 0, "written by the error handler")
+}
+
 // "A secret, key or password in a log line, an error body, a metric, the delivery
 // log": canaries in all of them, none comes out; full CPFs neither.
 func TestNoSecretComesOut(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 )
 
@@ -36,8 +37,8 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q st
 	}
 	p := head.Patient
 	err := errors.Join(table.Write(columns), write(tableRow{
-		"kind": "patient", "id": p.ID.String(), "date": rest.ValueOrZero(p.BirthDate), "status": p.Status, "amount": p.BalanceDue.String(), "summary": p.Name,
-		"phone": rest.ValueOrZero(p.Phone), "email": rest.ValueOrZero(p.Email), "cpf": rest.ValueOrZero(p.CPF), "linked_phones": strings.Join(head.LinkedPhones, " "), "external_ref": rest.ValueOrZero(head.ExternalRef), "references": strings.Join(rest.Map(head.References, func(r Reference) string { return r.Source + ": " + r.ExternalID }), ", "),
+		"kind": "patient", "id": p.ID.String(), "date": pointer.ValueOrZero(p.BirthDate), "status": p.Status, "amount": p.BalanceDue.String(), "summary": p.Name,
+		"phone": pointer.ValueOrZero(p.Phone), "email": pointer.ValueOrZero(p.Email), "cpf": pointer.ValueOrZero(p.CPF), "linked_phones": strings.Join(head.LinkedPhones, " "), "external_ref": pointer.ValueOrZero(head.ExternalRef), "references": strings.Join(rest.Map(head.References, func(r Reference) string { return r.Source + ": " + r.ExternalID }), ", "),
 	}))
 	if err != nil {
 		return err
@@ -53,12 +54,12 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q st
 		appointment: func(r Appointment) error {
 			return write(tableRow{
 				"kind": "appointment", "id": r.ID.String(), "date": r.Datetime.Format(time.RFC3339), "type": r.Service, "professional": r.Professional,
-				"status": string(r.Status), "content": rest.ValueOrZero(r.Reason), "source": rest.ValueOrZero(r.Source), "source_id": rest.ValueOrZero(r.ExternalID), "reminded_at": formatOptionalTime(r.RemindedAt),
+				"status": string(r.Status), "content": pointer.ValueOrZero(r.Reason), "source": pointer.ValueOrZero(r.Source), "source_id": pointer.ValueOrZero(r.ExternalID), "reminded_at": formatOptionalTime(r.RemindedAt),
 			})
 		},
 		payment: func(r Payment) error {
 			return write(tableRow{
-				"kind": "payment", "id": r.ID.String(), "date": r.DueDate, "type": rest.ValueOrZero(r.Method), "status": string(r.Status), "amount": r.Amount.String(),
+				"kind": "payment", "id": r.ID.String(), "date": r.DueDate, "type": pointer.ValueOrZero(r.Method), "status": string(r.Status), "amount": r.Amount.String(),
 				"summary": r.Description, "paid_at": formatOptionalTime(r.PaidAt),
 			})
 		},

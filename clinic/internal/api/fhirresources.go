@@ -9,6 +9,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 )
 
@@ -21,7 +22,7 @@ func (a *API) patientResources() resourceType {
 		}
 		return toResources(ctx, rows, total, func(p store.Patient) uuid.UUID { return p.ID }, q.PatientCursor, func(p store.Patient) (fhir.Resource, bool) {
 			return f.Patient(fhir.PatientRow{
-				ID: p.ID, Name: p.Name, Phone: rest.ValueOrZero(p.Phone), Email: rest.ValueOrZero(p.Email), CPF: rest.ValueOrZero(store.MaskedCPF(p)), BirthDate: rest.ValueOrZero(p.BirthDate),
+				ID: p.ID, Name: p.Name, Phone: pointer.ValueOrZero(p.Phone), Email: pointer.ValueOrZero(p.Email), CPF: pointer.ValueOrZero(store.MaskedCPF(p)), BirthDate: pointer.ValueOrZero(p.BirthDate),
 				Active: p.Status == store.Active, Anonymized: p.Status == store.Anonymized, UpdatedAt: p.UpdatedAt,
 			}), true
 		}), nil
@@ -106,7 +107,7 @@ func (a *API) documentResources() resourceType {
 			}
 			return f.DocumentReference(fhir.RecordRow{
 				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Redact(r.Type), Professional: care.Redact(r.Professional), Content: contents[r.ID], Withheld: withheld[r.ID],
-				Summary: r.ExternalSummary, URL: rest.ValueOrZero(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
+				Summary: r.ExternalSummary, URL: pointer.ValueOrZero(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
 			})
 		}), nil
 	}}

@@ -14,6 +14,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 )
 
@@ -69,27 +70,19 @@ func toImportPreview(preview imports.Preview) ImportPreview {
 	return ImportPreview{
 		Total: preview.Total,
 		Columns: rest.Map(preview.Columns, func(c importfile.Column) ImportColumn {
-			return ImportColumn{redactInput(c.Heading), nilIfEmpty(c.Field)}
+			return ImportColumn{redactInput(c.Heading), pointer.NilIfZero(c.Field)}
 		}),
 		Rows: rest.Map(preview.Rows, func(row imports.PreviewRow) ImportPreviewRow {
 			previewRow := ImportPreviewRow{
-				Line: row.Line, ExternalID: nilIfEmpty(row.ExternalID), Name: row.Name, Phone: nilIfEmpty(row.Phone), Email: nilIfEmpty(row.Email),
-				BirthDate: nilIfEmpty(row.BirthDate), Status: nilIfEmpty(row.Status), Warnings: append([]string{}, row.Warnings...), Error: nilIfEmpty(row.Problem),
+				Line: row.Line, ExternalID: pointer.NilIfZero(row.ExternalID), Name: row.Name, Phone: pointer.NilIfZero(row.Phone), Email: pointer.NilIfZero(row.Email),
+				BirthDate: pointer.NilIfZero(row.BirthDate), Status: pointer.NilIfZero(row.Status), Warnings: append([]string{}, row.Warnings...), Error: pointer.NilIfZero(row.Problem),
 			}
 			if row.CPFLast2 != "" {
-				previewRow.CPF = nilIfEmpty(care.MaskCPF(row.CPFLast2))
+				previewRow.CPF = pointer.NilIfZero(care.MaskCPF(row.CPFLast2))
 			}
 			return previewRow
 		}),
 	}
-}
-
-// nilIfEmpty returns nil for "".
-func nilIfEmpty(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // bindCreateImport binds an operation with a larger body limit than others.

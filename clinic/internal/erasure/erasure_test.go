@@ -278,3 +278,36 @@ func TestPaymentsOfErasedPatients(t *testing.T) {
 	require.Empty(t, clinic.EventTypes(before))
 	require.InDelta(t, 5, clinic.Get("/patients/" + id)["balance_due"], 0)
 }
+
+// An event that comes again while its patient is erased may store an appointment, or an entry of
+// a history, with the same id for another patient. That patient is erased too.
+func TestErasureOfAnIdThatWasErasedBefore(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	scheduling := clinic.ConnectPeer("scheduling")
+	const number, booking, source = "+5511966661000", "ana-1", "ana-lab-1"
+	key := clinic.NewKey("interaction.write")
+	book := func(name string) (patient string) {
+		patient = clinic.OK(201, "POST", "/patients", object{"name": name, "phone": number})["id"].(string)
+		scheduling.Send("accepted", "appointment.created", object{"appointment_id": booking, "client_phone": number, "client_name": name, "service": "Check", "datetime": "2027-01-04T12:00:00Z"})
+		require.Len(t, clinic.Items("/patients/"+patient+"/appointments"), 1)
+		key.OK(200, "POST", "/integrations/action/log-interaction", object{"patient_id": patient, "interaction_type": "call", "summary": "x", "source": "lab", "source_id": source})
+		return patient
+	}
+	hashes := func() (count int) {
+		return clinic.QueryInt(`select count(distinct external_id) from clinic.appointments where clinic_id = $1 and external_id like 'forgotten-%'`) +
+			clinic.QueryInt(`select count(distinct source_id) from clinic.interactions where clinic_id = $1 and source_id like 'forgotten-%'`)
+	}
+	clinic.RequestDeletion(book("Ana"))
+	require.Equal(t, 2, hashes())
+	// As a transaction sees it that began before the erasure.
+	clinic.Exec(`update clinic.appointments set external_id = 'not-' || external_id where clinic_id = $1`)
+	clinic.Exec(`update clinic.interactions set source_id = 'not-' || source_id where clinic_id = $1`)
+	other := book("Bia")
+	clinic.Exec(`update clinic.appointments set external_id = substr(external_id, 5) where clinic_id = $1 and external_id like 'not-%'`)
+	clinic.Exec(`update clinic.interactions set source_id = substr(source_id, 5) where clinic_id = $1 and source_id like 'not-%'`)
+	clinic.RequestDeletion(other)
+	require.Equal(t, 4, hashes())
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.appointments where clinic_id = $1 and external_id = '`+booking+`'`))
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and source_id = '`+source+`'`))
+}

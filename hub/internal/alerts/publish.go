@@ -16,7 +16,6 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
-	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/store/dbgen"
@@ -242,7 +241,7 @@ func (r *round) add(s signal, receivers []receiver) error {
 		return fmt.Errorf("writing the data of %s: %w", s.eventType, err)
 	}
 	publication := outbox.Publication{
-		TenantID: s.tenantID, Environment: s.environment, Product: ledger.HubProduct, Type: s.eventType, Data: text, OccurredAt: s.createdAt, OrderingKey: data.OrderingKey(),
+		TenantID: s.tenantID, Environment: s.environment, Product: hub.ProductHub, Type: s.eventType, Data: text, OccurredAt: s.createdAt, OrderingKey: data.OrderingKey(),
 		Audience: module.Audience{Receivers: module.EndpointsOnly},
 	}
 	var targets []*directory.Target

@@ -16,6 +16,7 @@ import (
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/bulk"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/pointer"
 )
 
 // Kinds of actors.
@@ -67,10 +68,10 @@ func NewRecorder(db *pgxpool.Pool) *Recorder { return &Recorder{db: db, now: tim
 // Record writes one entry. Its ID and At are set here.
 func (r *Recorder) Record(ctx context.Context, entry Entry) error {
 	err := dbgen.New(r.db).RecordAudit(ctx, dbgen.RecordAuditParams{
-		ID: uuid.Must(uuid.NewV7()), ActorType: entry.ActorType, ActorID: nullIfEmpty(entry.ActorID), ActorLabel: nullIfEmpty(entry.ActorLabel),
-		Action: entry.Action, Resource: entry.Resource, ResourceID: nullIfEmpty(entry.ResourceID), TenantID: entry.TenantID,
-		Ip: nullIfEmpty(entry.IP), RequestID: nullIfEmpty(entry.RequestID), Status: int32(entry.Status),
-		Environment: string(entry.Environment), SubjectID: nullIfEmpty(entry.SubjectID), Changed: entry.Changed,
+		ID: uuid.Must(uuid.NewV7()), ActorType: entry.ActorType, ActorID: pointer.NilIfZero(entry.ActorID), ActorLabel: pointer.NilIfZero(entry.ActorLabel),
+		Action: entry.Action, Resource: entry.Resource, ResourceID: pointer.NilIfZero(entry.ResourceID), TenantID: entry.TenantID,
+		Ip: pointer.NilIfZero(entry.IP), RequestID: pointer.NilIfZero(entry.RequestID), Status: int32(entry.Status),
+		Environment: string(entry.Environment), SubjectID: pointer.NilIfZero(entry.SubjectID), Changed: entry.Changed,
 	})
 	return store.Wrap("recording in the audit log", err)
 }
@@ -195,11 +196,4 @@ func (f Filter) statement(before *uuid.UUID, limit int) (query string, args []an
 		coalesce(environment, ''), coalesce(subject_id, ''), count, coalesce(changed, '{}')
 		from hub.audit where true` + where.String() + fmt.Sprintf(" order by id desc limit $%d", len(args))
 	return query, args
-}
-
-func nullIfEmpty(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }

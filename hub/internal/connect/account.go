@@ -136,6 +136,6 @@ func (s *Service) claimIntegration(ctx context.Context, tx pgx.Tx, caller keys.P
 
 // isOtherAccount reports whether a peer refused a registration because it is connected
 // to another account.
-func isOtherAccount(err error) bool { return integration.HasCode(err, hub.CodeOtherAccountConnected) }
+func isOtherAccount(err error) bool { return hub.HasCode(err, hub.CodeOtherAccountConnected) }
 
-func isKeyRejected(err error) bool { return integration.HasCode(err, hub.CodeKeyRejected) }
+func isKeyRejected(err error) bool { return hub.HasCode(err, hub.CodeKeyRejected) }

@@ -327,7 +327,7 @@ func (j *job) settle(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 	batch, leased := j.leased[:min(len(j.leased), settleBatch)], j.leased[min(len(j.leased), settleBatch):]
 	d := stepResult{}
 	for len(batch) > 0 {
-		n := countSameDay(batch)
+		n := logid.CountSameDay(batch)
 		events, err := readEvents(ctx, tx, batch[:n])
 		if err != nil {
 			return d, err

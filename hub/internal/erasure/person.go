@@ -10,6 +10,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/lookup"
+	"integrationhub/hub/internal/subject"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/brazil"
 )
@@ -97,18 +98,10 @@ func readPerson(body []byte) *person {
 
 // scalar returns the text of a JSON string, number or true, "" for anything else.
 func scalar(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var number json.Number
-	if json.Unmarshal(raw, &number) == nil {
-		return number.String()
-	}
 	if string(raw) == "true" {
 		return "true"
 	}
-	return ""
+	return subject.TextOf(raw)
 }
 
 // scalars returns the texts of the named members that have one.

@@ -174,7 +174,7 @@ func (e *Eraser) matchWaiting(ctx context.Context, s scope, members []*member) e
 	}
 	all := newCrowd(searched)
 	for len(seqs) > 0 {
-		n := min(countSameDay(seqs), walkBatch)
+		n := min(logid.CountSameDay(seqs), walkBatch)
 		if err := e.match(ctx, s, all, seqs[:n]); err != nil {
 			return err
 		}

@@ -156,12 +156,3 @@ func firstIDAfter(day string) (uuid.UUID, error) {
 	}
 	return logid.Floor(date.AddDate(0, 0, 1)), nil
 }
-
-// countSameDay returns how many of the first ids are of the same day.
-func countSameDay(ids []uuid.UUID) int {
-	n := 1
-	for n < len(ids) && logid.SameDay(ids[0], ids[n]) {
-		n++
-	}
-	return n
-}

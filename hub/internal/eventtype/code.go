@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/internal/httpx"
 )
@@ -43,11 +44,8 @@ type Sender struct {
 	Sends   []string // types of its events
 }
 
-// hubProduct is the product of the hub's own events.
-const hubProduct = "hub"
-
 // typePing is the type of a ping.
-const typePing = hubProduct + ".ping"
+const typePing = hub.ProductHub + ".ping"
 
 // exampleTime is the time of examples.
 var exampleTime = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -59,10 +57,10 @@ type ping struct{}
 // in hub/events have no schema.
 func NewCatalog(senders []Sender) (*Catalog, error) {
 	c := &Catalog{schemas: make(map[key]*Schema)}
-	if err := c.add(hubProduct, typePing, "Sent to one endpoint, to try it out.", ping{}); err != nil {
+	if err := c.add(hub.ProductHub, typePing, "Sent to one endpoint, to try it out.", ping{}); err != nil {
 		return nil, err
 	}
-	for _, sender := range append([]Sender{{Product: hubProduct, Sends: events.FromHub()}}, senders...) {
+	for _, sender := range append([]Sender{{Product: hub.ProductHub, Sends: events.FromHub()}}, senders...) {
 		for _, name := range sender.Sends {
 			var example any
 			described, isTyped := events.Describe(name)

@@ -24,7 +24,7 @@ func (i *Integration) RecordProbe(now time.Time, features []string, err error) {
 	switch {
 	case err == nil:
 		i.recordSuccess(features)
-	case HasCode(err, hub.CodePeerRateLimited): // a busy peer is a healthy one
+	case hub.HasCode(err, hub.CodePeerRateLimited): // a busy peer is a healthy one
 	default:
 		i.recordFailure(now, err)
 	}
@@ -48,7 +48,7 @@ func (i *Integration) recordFailure(now time.Time, err error) {
 	i.ProbeFailures++
 	i.ProbeSuccesses = 0
 	i.LastError = FailureText(err)
-	if !HasCode(err, hub.CodeKeyRejected) {
+	if !hub.HasCode(err, hub.CodeKeyRejected) {
 		if i.Status == StatusActive && i.ProbeFailures >= maxProbeFailures {
 			i.Status = StatusError
 		}
@@ -61,12 +61,6 @@ func (i *Integration) recordFailure(now time.Time, err error) {
 	if now.Sub(*i.KeyRefusedSince) >= maxKeyRefusal {
 		i.Status, i.NextProbeAt = StatusInactive, nil
 	}
-}
-
-// HasCode reports whether err is a [hub.Error] with a code.
-func HasCode(err error, code string) bool {
-	var hubErr *hub.Error
-	return errors.As(err, &hubErr) && hubErr.Code == code
 }
 
 // FailureText returns a peer's failure in a sentence for people.

@@ -12,6 +12,7 @@ import (
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/pointer"
 )
 
 // Repository loads and saves integrations. Its errors can be returned to a caller.
@@ -39,7 +40,7 @@ type Listed struct {
 // filter's is a [hub.ErrNotFound]; the filter's other fields are ignored.
 func (r Repository) Get(ctx context.Context, id uuid.UUID, filter Filter) (Integration, error) {
 	row, err := r.queries.IntegrationByID(ctx, dbgen.IntegrationByIDParams{
-		ID: id, TenantID: filter.TenantID, Environment: nullable(string(filter.Environment)),
+		ID: id, TenantID: filter.TenantID, Environment: pointer.NilIfZero(string(filter.Environment)),
 	})
 	return fromRow(row), store.Wrap("loading the integration", err)
 }
@@ -56,8 +57,8 @@ func (r Repository) Find(ctx context.Context, identity Identity) (i Integration,
 // List returns up to limit integrations, newest first, that follow the id before.
 func (r Repository) List(ctx context.Context, filter Filter, before *uuid.UUID, limit int) ([]Listed, error) {
 	rows, err := r.queries.ListIntegrations(ctx, dbgen.ListIntegrationsParams{
-		TenantID: filter.TenantID, Environment: nullable(string(filter.Environment)), Product: nullable(filter.Product),
-		Status: nullable(string(filter.Status)), Before: before, RowLimit: int32(limit),
+		TenantID: filter.TenantID, Environment: pointer.NilIfZero(string(filter.Environment)), Product: pointer.NilIfZero(filter.Product),
+		Status: pointer.NilIfZero(string(filter.Status)), Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Wrap("listing integrations", err)
@@ -120,9 +121,9 @@ func (r Repository) Save(ctx context.Context, i Integration) (Integration, error
 		Secret: i.Secret, PreviousSecret: i.PreviousSecret, PreviousExpiresAt: i.PreviousSecretExpiresAt, PendingSecret: i.PendingSecret,
 		RemoteKey: i.RemoteKey, RemoteLast4: i.RemoteKeyLast4, PreviousRemoteKey: i.PreviousRemoteKey, Link: i.IsLink,
 		PendingKey: i.PendingLocalKey, PendingKeyID: i.PendingLocalKeyID, Features: i.Features, Enabled: i.Uses, EventTypes: i.EventTypes,
-		PeerIntegrationID: nullable(i.PeerIntegrationID), PeerAccount: nullable(i.PeerAccount), AccountSince: i.AccountSince,
+		PeerIntegrationID: pointer.NilIfZero(i.PeerIntegrationID), PeerAccount: pointer.NilIfZero(i.PeerAccount), AccountSince: i.AccountSince,
 		RegisterAt: i.NextRegistrationAt, RegisterTries: i.RegistrationFailures, RegisteredAt: i.RegisteredAt, RegisteredEvents: i.RegisteredEvents, PeerRegisteredAt: i.PeerRegisteredAt,
-		LastError: nullable(i.LastError), Failures: i.ProbeFailures, Successes: i.ProbeSuccesses, UnauthorizedSince: i.KeyRefusedSince,
+		LastError: pointer.NilIfZero(i.LastError), Failures: i.ProbeFailures, Successes: i.ProbeSuccesses, UnauthorizedSince: i.KeyRefusedSince,
 		NextProbeAt: i.NextProbeAt, RevokedAt: i.RevokedAt,
 	})
 	return fromRow(row), store.Wrap("storing the integration", err)
@@ -134,12 +135,12 @@ func (r Repository) SaveProbe(ctx context.Context, i Integration, withStatus boo
 	if !withStatus {
 		return store.Wrap("storing a probe", r.queries.RecordProbe(ctx, dbgen.RecordProbeParams{
 			ID: i.ID, At: *i.LastHealthCheck, Failures: i.ProbeFailures, Successes: i.ProbeSuccesses, UnauthorizedSince: i.KeyRefusedSince,
-			LastError: nullable(i.LastError), NextProbeAt: i.NextProbeAt, PeerAccount: nullable(i.PeerAccount),
+			LastError: pointer.NilIfZero(i.LastError), NextProbeAt: i.NextProbeAt, PeerAccount: pointer.NilIfZero(i.PeerAccount),
 		}))
 	}
 	return store.Wrap("storing a probe", r.queries.RecordHealthChange(ctx, dbgen.RecordHealthChangeParams{
 		ID: i.ID, Status: string(i.Status), Features: i.Features, At: *i.LastHealthCheck, Failures: i.ProbeFailures, Successes: i.ProbeSuccesses,
-		UnauthorizedSince: i.KeyRefusedSince, LastError: nullable(i.LastError), NextProbeAt: i.NextProbeAt, PeerAccount: nullable(i.PeerAccount),
+		UnauthorizedSince: i.KeyRefusedSince, LastError: pointer.NilIfZero(i.LastError), NextProbeAt: i.NextProbeAt, PeerAccount: pointer.NilIfZero(i.PeerAccount),
 	}))
 }
 
@@ -197,32 +198,16 @@ func (r Repository) ClaimDueProbes(ctx context.Context, at, until time.Time, lim
 func fromRow(row dbgen.Integration) Integration {
 	return Integration{
 		ID: row.ID, Identity: Identity{row.TenantID, row.Environment, row.Product},
-		Status: Status(row.Status), Disabled: row.Disabled, LastError: value(row.LastError),
+		Status: Status(row.Status), Disabled: row.Disabled, LastError: pointer.ValueOrZero(row.LastError),
 		APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl, PeerWebhookURL: row.PeerWebhookUrl,
 		EventTypes: row.EventTypes, Features: row.Features, Uses: row.Enabled, Ordered: row.Ordered,
 		Secret: row.Secret, PreviousSecret: row.PreviousSecret, PreviousSecretExpiresAt: row.PreviousExpiresAt, PendingSecret: row.PendingSecret,
 		RemoteKey: row.RemoteKey, RemoteKeyLast4: row.RemoteLast4, PreviousRemoteKey: row.PreviousRemoteKey, IsLink: row.Link,
 		PendingLocalKey: row.PendingKey, PendingLocalKeyID: row.PendingKeyID,
-		PeerIntegrationID: value(row.PeerIntegrationID), PeerAccount: value(row.PeerAccount), AccountSince: row.AccountSince,
+		PeerIntegrationID: pointer.ValueOrZero(row.PeerIntegrationID), PeerAccount: pointer.ValueOrZero(row.PeerAccount), AccountSince: row.AccountSince,
 		Handshake: row.Handshake, NextRegistrationAt: row.RegisterAt, RegistrationFailures: row.RegisterTries,
 		RegisteredAt: row.RegisteredAt, RegisteredEvents: row.RegisteredEvents, PeerRegisteredAt: row.PeerRegisteredAt,
 		LastHealthCheck: row.LastHealthCheck, NextProbeAt: row.NextProbeAt, ProbeFailures: row.Failures, ProbeSuccesses: row.Successes,
 		KeyRefusedSince: row.UnauthorizedSince, AbandonedAt: row.AbandonedAt, RevokedAt: row.RevokedAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
-}
-
-// value returns what a nullable column holds, "" for null.
-func value(column *string) string {
-	if column == nil {
-		return ""
-	}
-	return *column
-}
-
-// nullable returns nil for an empty text.
-func nullable(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }

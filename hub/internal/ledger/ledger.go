@@ -17,6 +17,3 @@ const AttemptColumns = `started_at, queue_us, dns_us, connect_us, tls_us, first_
 // UnleasedSQL is true of the pending deliveries that no process has leased: those that wait
 // for a retry, whose lease has ended, or that are behind others of their ordering key.
 const UnleasedSQL = `(next_attempt_at is not null or due_at <= now() or due_at = 'infinity')`
-
-// HubProduct is the product of the hub's own events: pings and operational events.
-const HubProduct = "hub"

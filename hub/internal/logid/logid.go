@@ -72,6 +72,16 @@ func Partition(id uuid.UUID) string { return Time(id).Format("p20060102") }
 // SameDay reports whether two ids belong to the same day's tables.
 func SameDay(a, b uuid.UUID) bool { return day(a) == day(b) }
 
+// CountSameDay returns how many of the first ids belong to the same day's tables. There is at
+// least one id.
+func CountSameDay(ids []uuid.UUID) int {
+	n := 1
+	for n < len(ids) && SameDay(ids[0], ids[n]) {
+		n++
+	}
+	return n
+}
+
 func day(id uuid.UUID) uint64 {
 	return binary.BigEndian.Uint64(id[:8]) >> 16 / uint64(24*time.Hour/time.Millisecond)
 }

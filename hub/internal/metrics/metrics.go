@@ -40,6 +40,7 @@ type Metrics struct {
 	filtered        *prometheus.CounterVec
 	filterErrors    *prometheus.CounterVec
 	mails           *prometheus.CounterVec
+	overLimit       *prometheus.CounterVec
 	proxyFailures   prometheus.Counter
 	initialized     sync.Map // products whose counters are exported
 }
@@ -65,6 +66,7 @@ func New() *Metrics {
 		filtered:        counter("hub_deliveries_filtered_total", "Deliveries that were not made because the event does not match the endpoint's filter.", "product"),
 		filterErrors:    counter("hub_filter_errors_total", "Of these, those whose filter could not be evaluated for the event.", "product"),
 		operational:     counter("hub_operational_events_total", "Operational events published, by type: what happened to endpoints, integrations and keys.", "type"),
+		overLimit:       counter("hub_publications_over_limit_total", "Publications refused because they would make too many deliveries (deliveries), or their filters cost too much (filters).", "product", "limit"),
 		mails:           counter("hub_mails_settled_total", "Emails that were sent, or given up (failed): alerts, invitations and those of hosted products.", "status"),
 		duration:        histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
 		deliveryLatency: histogram("hub_delivery_latency_seconds", "Time to deliver, from an event's acceptance or from sending it again."),
@@ -85,7 +87,7 @@ func New() *Metrics {
 		abandoned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_targets_abandoned_total", Help: "Endpoints and integrations that were not in use for 15 days and stopped to collect."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.invalid, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.operational, m.filtered, m.filterErrors, m.mails, m.proxyFailures,
+	m.registry.MustRegister(m.events, m.accepted, m.invalid, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.operational, m.filtered, m.filterErrors, m.mails, m.proxyFailures, m.overLimit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, eventType := range events.FromHub() {
 		m.operational.WithLabelValues(eventType)
@@ -118,6 +120,23 @@ func (m *Metrics) CountFiltered(product string, unmatched, errors int) {
 	m.filterErrors.WithLabelValues(product).Add(float64(errors))
 }
 
+// Limits of one publishing request.
+const (
+	limitDeliveries = "deliveries"
+	limitFilters    = "filters"
+)
+
+// CountTooManyDeliveries counts a request that was refused because it would make more
+// deliveries than its tenant may make at once.
+func (m *Metrics) CountTooManyDeliveries(product string) {
+	m.overLimit.WithLabelValues(product, limitDeliveries).Inc()
+}
+
+// CountTooExpensiveFilters counts a request that was refused because of what its filters cost.
+func (m *Metrics) CountTooExpensiveFilters(product string) {
+	m.overLimit.WithLabelValues(product, limitFilters).Inc()
+}
+
 // initialize exports a product's counters at 0: to Prometheus a counter that appears at 1 is no
 // increase, and no alert about a first failure would come.
 func (m *Metrics) initialize(product string) {
@@ -127,6 +146,8 @@ func (m *Metrics) initialize(product string) {
 	for _, outcome := range []string{eventtype.OutcomeWarned, eventtype.OutcomeRefused, eventtype.OutcomeAccepted} {
 		m.invalid.WithLabelValues(product, outcome)
 	}
+	m.overLimit.WithLabelValues(product, limitDeliveries)
+	m.overLimit.WithLabelValues(product, limitFilters)
 	m.CountFiltered(product, 0, 0)
 	m.initialized.Store(product, true)
 }

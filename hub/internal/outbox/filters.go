@@ -132,7 +132,7 @@ func (o *Outbox) evaluateAll(ctx context.Context, publications []*Publication) e
 			return err
 		}
 		if total += cost; total > maxRequestCost {
-			return hub.Errorf(hub.ErrInvalid, "filters_too_expensive", "The filters of the endpoints cost too much for so many events; publish fewer of them at once.")
+			return errFiltersTooExpensive
 		}
 	}
 	return nil

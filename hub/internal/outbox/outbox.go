@@ -85,6 +85,11 @@ type Recorder interface {
 	// CountFiltered counts deliveries that filters did not allow, and how many of them
 	// because the filter could not be evaluated.
 	CountFiltered(product string, unmatched, errors int)
+	// CountTooManyDeliveries counts a request that would make more deliveries than its tenant
+	// may make at once.
+	CountTooManyDeliveries(product string)
+	// CountTooExpensiveFilters counts a request whose filters cost too much.
+	CountTooExpensiveFilters(product string)
 }
 
 // Outbox is safe for concurrent use.
@@ -221,6 +226,17 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 	if len(publications) == 0 {
 		return nil, nil
 	}
+	results, err := o.evaluateAndStore(ctx, publications)
+	switch {
+	case errors.Is(err, errTooManyDeliveries):
+		o.recorder.CountTooManyDeliveries(publications[0].Product)
+	case errors.Is(err, errFiltersTooExpensive):
+		o.recorder.CountTooExpensiveFilters(publications[0].Product)
+	}
+	return results, err
+}
+
+func (o *Outbox) evaluateAndStore(ctx context.Context, publications []*Publication) ([]Result, error) {
 	if err := o.evaluateCached(ctx, publications); err != nil {
 		return nil, err
 	}

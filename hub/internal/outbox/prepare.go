@@ -3,7 +3,6 @@ package outbox
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -29,16 +28,6 @@ type prepared struct {
 	hasPlace []bool       // by target: has a place in this process's queue
 	places   []orderPlace // by target, in the order of its key; nil: none of them is ordered, or not taken yet
 	subjects string       // who it is about, as an array for hub.events; "": nobody, or its product has no log of its own
-}
-
-// errTooManyDeliveries is the cause of the refusal of a request that would make more
-// deliveries than its tenant may make at once.
-var errTooManyDeliveries = errors.New("too many deliveries of one request")
-
-// tooManyDeliveries returns the refusal of a request with more deliveries than a limit.
-func tooManyDeliveries(limit int) error {
-	return hub.Errorf(hub.ErrInvalid, "too_many_deliveries", "These events would make more than %d deliveries; publish fewer of them at once.", limit).
-		WithCause(errTooManyDeliveries)
 }
 
 // resolve returns the receivers of each publication of a request by the configuration as

@@ -12,6 +12,7 @@ import (
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/pointer"
 )
 
 // Connected is an integration as administrators see it, with the fields of
@@ -256,7 +257,7 @@ func (p *Product) testIntegration(ctx context.Context, in *idPath) (*struct{ Bod
 
 func testedOf(result connect.ProbeResult) Tested {
 	tested := Tested{
-		OK: result.Err == nil, Status: result.Integration.Status, Version: nullable(result.Peer.Version),
+		OK: result.Err == nil, Status: result.Integration.Status, Version: pointer.NilIfZero(result.Peer.Version),
 		Features: append([]string{}, result.Peer.Features...), DurationMS: result.Duration.Milliseconds(),
 	}
 	var hubErr *hub.Error
@@ -280,7 +281,7 @@ func (p *Product) rotateSecret(ctx context.Context, in *rotateSecretInput) (*str
 
 func (p *Product) connectedOf(view connect.View) Connected {
 	return Connected{
-		ID: view.ID, TenantID: view.TenantID, Environment: view.Environment, Product: view.Product, Status: view.Status, Disabled: view.Disabled, LastError: nullable(view.LastError),
+		ID: view.ID, TenantID: view.TenantID, Environment: view.Environment, Product: view.Product, Status: view.Status, Disabled: view.Disabled, LastError: pointer.NilIfZero(view.LastError),
 		Features: append([]string{}, view.Features...), Enabled: append([]string{}, view.EnabledUses...), APIURL: view.APIURL, WebhookURL: view.WebhookURL,
 		APIKeyLocal: maskedEnding(view.LocalKeyLast4), APIKeyRemote: maskedEnding(view.RemoteKeyLast4), WebhookSecret: maskedEnding(view.SecretLast4),
 		LastHealthCheck: nullableTime(view.LastHealthCheck), RevokedAt: view.RevokedAt, CreatedAt: view.CreatedAt, UpdatedAt: view.UpdatedAt,
@@ -294,14 +295,6 @@ func maskedEnding(last4 string) *string {
 		return nil
 	}
 	return new("…" + last4)
-}
-
-// nullable returns nil for an empty text.
-func nullable(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // nullableTime returns nil for the zero time.

@@ -3,7 +3,6 @@ package product
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -31,7 +30,7 @@ var refusedStatuses = []int{http.StatusBadRequest, http.StatusForbidden, http.St
 // logRefusal stores a signed webhook that was refused in the log, where the administrators
 // of both sides look for it. Its own failure is logged only: the peer gets its answer.
 func (p *Product) logRefusal(ctx context.Context, webhook *signedWebhook, problem httpx.Problem, err error) {
-	if webhook == nil || !slices.Contains(refusedStatuses, problem.Status) || webhook.isLogged && !hasCode(err, codeIDReused) {
+	if webhook == nil || !slices.Contains(refusedStatuses, problem.Status) || webhook.isLogged && !hub.HasCode(err, codeIDReused) {
 		return
 	}
 	answer, err := json.Marshal(&problem)
@@ -43,11 +42,6 @@ func (p *Product) logRefusal(ctx context.Context, webhook *signedWebhook, proble
 	if err != nil {
 		p.deps.Log.WarnContext(ctx, "a refused webhook is missing in the log", "error", err, "integration_id", webhook.peer.ID)
 	}
-}
-
-func hasCode(err error, code string) bool {
-	var hubErr *hub.Error
-	return errors.As(err, &hubErr) && hubErr.Code == code
 }
 
 // event returns what the log has of a refused event: of several its first, and of a body

@@ -16,6 +16,7 @@ import (
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/subject"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/pointer"
 )
 
 // WebhookLogsQuery filters the log of the caller's tenant and environment. It is exported
@@ -75,7 +76,7 @@ func (p *Product) listWebhookLogs(ctx context.Context, in WebhookLogsQuery, pers
 	caller := requestInfoFrom(ctx).caller
 	filter := query.Filter{
 		TenantID: &caller.TenantID, Environment: string(caller.Environment), Direction: in.Direction, Product: in.Product,
-		IntegrationID: nullableID(in.IntegrationID), EndpointID: nullableID(in.EndpointID), EventType: in.EventType, Status: in.Status,
+		IntegrationID: pointer.NilIfZero(in.IntegrationID), EndpointID: pointer.NilIfZero(in.EndpointID), EventType: in.EventType, Status: in.Status,
 		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Search: in.Q, Since: nullableTime(in.Since), Until: nullableTime(in.Until),
 	}
 	if err := filter.Check("query"); err != nil {
@@ -202,11 +203,4 @@ func cursorID(page httpx.PageQuery) (*uuid.UUID, error) {
 		return nil, httpx.InvalidCursor()
 	}
 	return &id, nil
-}
-
-func nullableID(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
 }

@@ -21,6 +21,7 @@ import (
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/pointer"
 )
 
 // Bounds of an endpoint's event types.
@@ -138,7 +139,7 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 		}
 		row, err = queries.CreateEndpoint(ctx, dbgen.CreateEndpointParams{
 			ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
-			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered != nil && *state.Ordered, Filter: nilIfEmpty(state.Filter),
+			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered != nil && *state.Ordered, Filter: pointer.NilIfZero(pointer.ValueOrZero(state.Filter)),
 			Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
 			Headers: headers, ClientCertificate: chain, ClientKey: key,
 		})
@@ -153,7 +154,7 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 
 // Get loads an endpoint. One that is deleted or out of scope is a [hub.ErrNotFound].
 func (e *Endpoints) Get(ctx context.Context, scope Scope, id uuid.UUID) (Endpoint, error) {
-	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
+	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment))})
 	if err != nil {
 		return Endpoint{}, store.Wrap("loading the endpoint", err)
 	}
@@ -209,7 +210,7 @@ func (e *Endpoints) loadFilterErrors(ctx context.Context, list []Endpoint) error
 func (e *Endpoints) GetForPing(ctx context.Context, scope Scope, id uuid.UUID) (Endpoint, error) {
 	endpoint, err := e.Get(ctx, scope, id)
 	if errors.Is(err, hub.ErrNotFound) {
-		wasDeleted, findErr := dbgen.New(e.db).EndpointWasDeleted(ctx, dbgen.EndpointWasDeletedParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
+		wasDeleted, findErr := dbgen.New(e.db).EndpointWasDeleted(ctx, dbgen.EndpointWasDeletedParams{ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment))})
 		if findErr != nil {
 			return Endpoint{}, store.Wrap("looking for a deleted endpoint", findErr)
 		}
@@ -233,7 +234,7 @@ type EndpointFilter struct {
 // List returns up to limit endpoints, newest first, that follow the id before.
 func (e *Endpoints) List(ctx context.Context, wanted EndpointFilter, before *uuid.UUID, limit int) ([]Endpoint, error) {
 	rows, err := dbgen.New(e.db).ListEndpoints(ctx, dbgen.ListEndpointsParams{
-		TenantID: wanted.TenantID, Environment: nullable(wanted.Environment), Product: nullable(wanted.Product), Enabled: wanted.Enabled,
+		TenantID: wanted.TenantID, Environment: pointer.NilIfZero(string(wanted.Environment)), Product: pointer.NilIfZero(string(wanted.Product)), Enabled: wanted.Enabled,
 		Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
@@ -282,8 +283,8 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 			return err
 		}
 		row, err = queries.UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
-			ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
-			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: *state.Ordered, Filter: nilIfEmpty(state.Filter),
+			ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment)), Url: state.URL, EventTypes: state.EventTypes,
+			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: *state.Ordered, Filter: pointer.NilIfZero(pointer.ValueOrZero(state.Filter)),
 			SetHeaders: state.Headers != nil, Headers: headers, SetCertificate: state.Certificate != nil, ClientCertificate: chain, ClientKey: key,
 		})
 		return err
@@ -312,7 +313,7 @@ func (e *Endpoints) changes(present Endpoint, state EndpointState) (names []stri
 		{"enabled", present.Enabled != state.Enabled || state.Enabled && present.DisabledReason != nil},
 		{"rate_per_minute", !equalPointers(present.RatePerMinute, state.RatePerMinute)},
 		{"ordered", present.Ordered != *state.Ordered},
-		{"filter", !equalPointers(present.Filter, nilIfEmpty(state.Filter))},
+		{"filter", !equalPointers(present.Filter, pointer.NilIfZero(pointer.ValueOrZero(state.Filter)))},
 		{"headers", state.Headers != nil && !maps.Equal(headers, state.Headers)},
 		{"client_certificate", state.Certificate != nil && (present.Certificate != nil || *state.Certificate != Certificate{})},
 	} {
@@ -334,17 +335,9 @@ func checkScheme(state EndpointState, hasCertificate bool) error {
 	return nil
 }
 
-// nilIfEmpty returns nil for a text that is absent or empty.
-func nilIfEmpty(text *string) *string {
-	if text == nil || *text == "" {
-		return nil
-	}
-	return text
-}
-
 // Delete deletes an endpoint and returns its tenant. The endpoint's log stays.
 func (e *Endpoints) Delete(ctx context.Context, scope Scope, id uuid.UUID) (tenantID uuid.UUID, err error) {
-	tenantID, err = dbgen.New(e.db).DeleteEndpoint(ctx, dbgen.DeleteEndpointParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
+	tenantID, err = dbgen.New(e.db).DeleteEndpoint(ctx, dbgen.DeleteEndpointParams{ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment))})
 	return tenantID, store.Wrap("deleting the endpoint", err)
 }
 
@@ -358,7 +351,7 @@ func (e *Endpoints) check(state EndpointState) error {
 	if rate := state.RatePerMinute; rate != nil && (*rate < 1 || *rate > 1_000_000) {
 		return hub.Invalid("body.rate_per_minute", "must be from 1 to 1000000, or null")
 	}
-	if text := nilIfEmpty(state.Filter); text != nil {
+	if text := pointer.NilIfZero(pointer.ValueOrZero(state.Filter)); text != nil {
 		if err := filter.Check(*text); err != nil {
 			return hub.Invalid("body.filter", err.Error())
 		}

@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/pointer"
 )
 
 // Bounds of the types of one product.
@@ -55,7 +56,7 @@ func (e *EventTypes) Create(ctx context.Context, product, name string, state Eve
 	if err := checkEventTypeName(name); err != nil {
 		return eventtype.Type{}, err
 	}
-	if product == ReservedName || e.code.Owns(product) {
+	if product == hub.ProductHub || e.code.Owns(product) {
 		return eventtype.Type{}, readOnlyError()
 	}
 	if state, err = checkEventType(state); err != nil {
@@ -141,7 +142,7 @@ func (e *EventTypes) Find(ctx context.Context, product, name string) (found even
 // empty product is all of them.
 func (e *EventTypes) List(ctx context.Context, product, afterProduct, afterName string, limit int) ([]eventtype.Type, error) {
 	rows, err := dbgen.New(e.db).ListEventTypes(ctx, dbgen.ListEventTypesParams{
-		Product: nullable(product), AfterProduct: afterProduct, AfterName: afterName, RowLimit: int32(limit),
+		Product: pointer.NilIfZero(product), AfterProduct: afterProduct, AfterName: afterName, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Wrap("listing event types", err)
@@ -262,7 +263,7 @@ func withoutNull(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-func textOf(value json.RawMessage) *string { return nullable(string(value)) }
+func textOf(value json.RawMessage) *string { return pointer.NilIfZero(string(value)) }
 
 func eventTypeOf(row dbgen.EventType) eventtype.Type {
 	return eventtype.Type{

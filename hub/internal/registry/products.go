@@ -145,15 +145,6 @@ func (d *Directory) Products(ctx context.Context, after string, limit int) ([]Pr
 	return list, nil
 }
 
-// nullable returns nil for an empty filter.
-func nullable[T ~string](text T) *string {
-	if text == "" {
-		return nil
-	}
-	plain := string(text)
-	return &plain
-}
-
 // containsPattern returns the ilike pattern of texts that contain a part.
 func containsPattern(part string) *string {
 	if part == "" {

@@ -10,17 +10,14 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// ReservedName is the name of the product of the hub's own events.
-const ReservedName = "hub"
-
 // checkReserved returns a [hub.ErrConflict] if an external product cannot have its name
 // or its prefix.
 func (d *Directory) checkReserved(product Product) error {
 	if product.Hosted {
 		return nil
 	}
-	if product.Name == ReservedName {
-		return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s is the hub's own.", ReservedName)
+	if product.Name == hub.ProductHub {
+		return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s is the hub's own.", hub.ProductHub)
 	}
 	for _, module := range d.modules {
 		if product.Name == module.Name {
@@ -42,9 +39,9 @@ type Clash struct {
 // FindClashes returns the external products that have the hub's name, or the name or
 // prefix of a module of the directory.
 func (d *Directory) FindClashes(ctx context.Context) ([]Clash, error) {
-	owners := map[string]string{ReservedName: ReservedName}
+	owners := map[string]string{hub.ProductHub: hub.ProductHub}
 	prefixes := make(map[string]string)
-	names, prefixList := []string{ReservedName}, []string{}
+	names, prefixList := []string{hub.ProductHub}, []string{}
 	for _, module := range d.modules {
 		owners[module.Name], prefixes[module.Prefix] = module.Name, module.Name
 		names, prefixList = append(names, module.Name), append(prefixList, module.Prefix)

@@ -12,6 +12,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/pointer"
 )
 
 // How long both secrets of a rotation sign.
@@ -60,7 +61,7 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 		expiresAt = new(e.now().Add(rotation.Overlap))
 	}
 	row, err := dbgen.New(e.db).RotateEndpointSecret(ctx, dbgen.RotateEndpointSecretParams{
-		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment),
+		ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment)),
 		Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
 		PreviousExpiresAt: expiresAt, SwitchAtEnd: rotation.SwitchAtEnd && expiresAt != nil,
 	})
@@ -74,7 +75,7 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 // Secrets loads an endpoint with its secret and, where one was rotated, the previous one.
 // One that is deleted or out of scope is a [hub.ErrNotFound].
 func (e *Endpoints) Secrets(ctx context.Context, scope Scope, id uuid.UUID) (endpoint Endpoint, current, previous string, err error) {
-	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
+	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment))})
 	if err != nil {
 		return Endpoint{}, "", "", store.Wrap("loading the endpoint", err)
 	}

@@ -73,24 +73,24 @@ func (s Scope) Terms(data []byte) []int64 {
 		}
 	}
 	for _, member := range idMembers {
-		if id := scalar(members[member]); id != "" {
+		if id := TextOf(members[member]); id != "" {
 			add(s.ID(member, id), true)
 		}
 	}
 	for _, member := range phoneMembers {
-		add(s.Phone(scalar(members[member])))
+		add(s.Phone(TextOf(members[member])))
 	}
 	var phones []json.RawMessage
 	if json.Unmarshal(members[phonesMember], &phones) == nil {
 		for _, phone := range phones {
-			add(s.Phone(scalar(phone)))
+			add(s.Phone(TextOf(phone)))
 		}
 	}
 	return terms
 }
 
-// scalar returns the text of a JSON string or number, "" for anything else.
-func scalar(raw json.RawMessage) string {
+// TextOf returns the text of a JSON string or number, "" for anything else.
+func TextOf(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text

@@ -64,15 +64,6 @@ func (o Optional[T]) Pointer() *T {
 // MarshalJSON encodes the value, or null.
 func (o Optional[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Pointer()) }
 
-// ValueOrZero returns an optional value, the zero value for nil.
-func ValueOrZero[T any](value *T) T {
-	if value == nil {
-		var zero T
-		return zero
-	}
-	return *value
-}
-
 // Nullable is a member of a body that may be absent, null or have a value. What null
 // means is part of its description.
 type Nullable[T any] struct {

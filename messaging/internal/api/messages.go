@@ -7,6 +7,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
@@ -182,7 +183,7 @@ func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
 		opened, err = a.store.DriverConnection(connection)
 	}
 	if err == nil {
-		err = network.MarkRead(ctx, opened, driver.Contact{Number: store.NetworkNumberOf(contact), LID: rest.ValueOrZero(contact.LID)}, remoteIDs)
+		err = network.MarkRead(ctx, opened, driver.Contact{Number: store.NetworkNumberOf(contact), LID: pointer.ValueOrZero(contact.LID)}, remoteIDs)
 	}
 	if err != nil { // the contact does not learn that it was read; nothing else is lost
 		a.host.Log.WarnContext(ctx, "read messages could not be marked at the network", "connection_id", connection.ID, "error", err)

@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver/sandbox"
@@ -252,7 +253,7 @@ func toSent(message store.Message, contact store.Contact) (*sendOutput, error) {
 
 func sentStatus(message store.Message) string {
 	switch {
-	case message.Ack == chat.AckPending && rest.ValueOrZero(message.ErrorCode) == outbound.CodeUnclear:
+	case message.Ack == chat.AckPending && pointer.ValueOrZero(message.ErrorCode) == outbound.CodeUnclear:
 		return "unclear"
 	case message.Ack == chat.AckPending:
 		return "queued"

@@ -13,7 +13,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
@@ -212,14 +212,14 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conne
 	}
 	out := driver.Outgoing{ID: message.ID, Body: message.Body, Template: message.Template}
 	if message.MediaID != nil {
-		out.Media = &driver.Media{Type: message.MediaType, MimeType: rest.ValueOrZero(message.MimeType), Name: rest.ValueOrZero(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
+		out.Media = &driver.Media{Type: message.MediaType, MimeType: pointer.ValueOrZero(message.MimeType), Name: pointer.ValueOrZero(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
 	if message.QuotedID != nil {
 		quoted, err := s.store.Message(ctx, entry.CompanyID, *message.QuotedID)
 		if err != nil {
 			return driver.Sent{}, fmt.Errorf("loading the quoted message: %w", err)
 		}
-		out.QuotedRemoteID = rest.ValueOrZero(quoted.RemoteID)
+		out.QuotedRemoteID = pointer.ValueOrZero(quoted.RemoteID)
 	}
 	opened, err := s.store.DriverConnection(connection)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store/dbgen"
@@ -69,7 +69,7 @@ func isSameState(c Connection, change driver.ConnectionChange) bool {
 		return false
 	}
 	hasCode := change.Status == chat.ConnectionQRCode
-	return change.Status == c.Status && (change.Number == "" || change.Number == rest.ValueOrZero(c.Number)) && change.LastError == rest.ValueOrZero(c.LastError) &&
+	return change.Status == c.Status && (change.Number == "" || change.Number == pointer.ValueOrZero(c.Number)) && change.LastError == pointer.ValueOrZero(c.LastError) &&
 		change.Sequence <= c.StateSequence && (!hasCode || change.QRCode == c.QRCode)
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -44,7 +44,7 @@ func (t *Tx) ContactOfChat(ctx context.Context, scope Scope, of ChatName) (Conta
 		return Contact{}, fmt.Errorf("finding the contact of a LID: %w", err)
 	}
 	contact, err := t.contactOfNumber(ctx, scope, of)
-	if err != nil || rest.ValueOrZero(contact.LID) == of.LID {
+	if err != nil || pointer.ValueOrZero(contact.LID) == of.LID {
 		return contact, err
 	}
 	if err = t.ClearContactLID(ctx, scope.Company, contact.ID, &of.LID); err == nil {

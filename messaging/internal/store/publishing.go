@@ -8,7 +8,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/module"
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/tx"
 	"integrationhub/messaging/internal/chat"
 )
@@ -108,7 +108,7 @@ func (t *Tx) publishCreatedTickets(ctx context.Context, scope Scope, drafts []Ti
 		if ids[i] = ticket.ID; contact.Number == "" { // connected products know people by numbers
 			continue
 		}
-		data := events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID), Queue: queueNames[rest.ValueOrZero(ticket.QueueID)]}
+		data := events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID), Queue: queueNames[pointer.ValueOrZero(ticket.QueueID)]}
 		if len(subscribers) == 0 {
 			created = append(created, data)
 		} else if err := t.publishToLinkedAmong(ctx, scope, subscribers, contact.ID, true, data); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/events"
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -64,7 +64,7 @@ func (t *Tx) CreateTickets(ctx context.Context, scope Scope, drafts []TicketDraf
 	for _, draft := range drafts {
 		params.Statuses = append(params.Statuses, string(draft.Status))
 		params.Contacts, params.Connections = append(params.Contacts, draft.Contact.ID), append(params.Connections, draft.Connection)
-		params.Users, params.Queues = append(params.Users, rest.ValueOrZero(draft.UserID)), append(params.Queues, rest.ValueOrZero(draft.QueueID))
+		params.Users, params.Queues = append(params.Users, pointer.ValueOrZero(draft.UserID)), append(params.Queues, pointer.ValueOrZero(draft.QueueID))
 	}
 	created, err := t.InsertTickets(ctx, params)
 	if err != nil {

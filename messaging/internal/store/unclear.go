@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store/dbgen"
@@ -63,7 +63,7 @@ func (t *Tx) settleByReceipt(ctx context.Context, scope Scope, connection Connec
 	if err != nil {
 		return nil, fmt.Errorf("finding the message of a receipt: %w", err)
 	}
-	isAwaited := m.Ack == chat.AckPending || rest.ValueOrZero(m.ErrorCode) == CodeUnclear
+	isAwaited := m.Ack == chat.AckPending || pointer.ValueOrZero(m.ErrorCode) == CodeUnclear
 	if !m.FromMe || m.RemoteID != nil || m.ConnectionID == nil || *m.ConnectionID != connection.ID || !isAwaited {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
@@ -436,7 +437,7 @@ func (a *API) rescheduleAppointment(ctx context.Context, in *rescheduleInput) (*
 func parseReason(field optional[string]) (*string, error) {
 	reason := field.Pointer()
 	var errs fieldErrors
-	errs.CheckLength(rest.ValueOrZero(reason), "body.reason", 0, 500)
+	errs.CheckLength(pointer.ValueOrZero(reason), "body.reason", 0, 500)
 	return reason, errs.Err()
 }
 

@@ -11,6 +11,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
@@ -48,11 +49,11 @@ func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (ac
 	}
 	orgRow, err := storeTx.OrganizationByID(ctx, row.OrgID)
 	org := orgRow.Organization
-	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: rest.ValueOrZero(org.Email), Locale: org.Locale}, err
+	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: pointer.ValueOrZero(org.Email), Locale: org.Locale}, err
 }
 
 func toAccount(row store.User) accounts.User {
-	return accounts.User{ID: row.ID, Email: row.Email, Password: rest.ValueOrZero(row.PasswordHash), Active: row.IsActive}
+	return accounts.User{ID: row.ID, Email: row.Email, Password: pointer.ValueOrZero(row.PasswordHash), Active: row.IsActive}
 }
 
 type signUpInput struct {

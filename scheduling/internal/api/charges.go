@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
@@ -55,8 +56,8 @@ type Charge struct {
 }
 
 func toCharge(row store.PaymentDetail, zone *time.Location) (Charge, error) {
-	qrCode, err := provider.EncodeQR(rest.ValueOrZero(row.PixCopyPaste))
-	return Charge{toPayment(row, zone), rest.ValueOrZero(row.PixCopyPaste), base64.StdEncoding.EncodeToString(qrCode), row.QrCodeUrl, rest.ValueOrZero(row.Txid)}, err
+	qrCode, err := provider.EncodeQR(pointer.ValueOrZero(row.PixCopyPaste))
+	return Charge{toPayment(row, zone), pointer.ValueOrZero(row.PixCopyPaste), base64.StdEncoding.EncodeToString(qrCode), row.QrCodeUrl, pointer.ValueOrZero(row.Txid)}, err
 }
 
 type chargeOutput struct {
@@ -140,7 +141,7 @@ func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org
 	if err != nil {
 		return request, err
 	}
-	request.Payer = provider.Payer{Name: client.Name, Email: rest.ValueOrZero(client.Email)}
+	request.Payer = provider.Payer{Name: client.Name, Email: pointer.ValueOrZero(client.Email)}
 	request.Idempotency, err = newIdempotencyKey("payments.pix", in.IdempotencyKey, body)
 	return request, err
 }

@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/brazil"
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 )
@@ -90,7 +90,7 @@ func (in *updateOrganizationInput) applyTo(org *store.Organization) error {
 	errs.Check(booking.ValidSlug(org.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
 	errs.Check(!body.Phone.HasValue() || e164Pattern.MatchString(body.Phone.Value) && !brazil.LacksAreaCode(body.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
 	errs.CheckEmail(org.Email, "body.email")
-	errs.CheckLength(rest.ValueOrZero(org.Address), "body.address", 0, 500)
+	errs.CheckLength(pointer.ValueOrZero(org.Address), "body.address", 0, 500)
 	errs.CheckTimeZone(org.Timezone, "body.timezone")
 	errs.Check(currencyPattern.MatchString(org.Currency) && isCurrency(org.Currency), "body.currency", "must be an ISO 4217 code")
 	errs.CheckLocale(org.Locale, "body.locale")

@@ -10,6 +10,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
@@ -92,8 +93,8 @@ func (f *professionalFields) applyTo(professional *store.Professional, uploaded 
 	professional.Name = strings.TrimSpace(professional.Name)
 	errs.CheckLength(professional.Name, "body.name", 1, 120)
 	errs.CheckEmail(professional.Email, "body.email")
-	errs.CheckLength(rest.ValueOrZero(professional.Bio), "body.bio", 0, 2000)
-	errs.CheckLength(rest.ValueOrZero(professional.Specialty), "body.specialty", 0, 200)
+	errs.CheckLength(pointer.ValueOrZero(professional.Bio), "body.bio", 0, 2000)
+	errs.CheckLength(pointer.ValueOrZero(professional.Specialty), "body.specialty", 0, 200)
 	errs.checkColor(professional.Color, "body.color")
 	limit := professional.MaxBookingsPerDay
 	errs.Check(limit == nil || *limit >= 1 && *limit <= 200, "body.max_bookings_per_day", "must be 1 to 200")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/store"
 )
@@ -70,7 +71,7 @@ func (a *API) startCampaign(ctx context.Context, in *startCampaignInput) (*campa
 	if err != nil {
 		return nil, err
 	}
-	campaign := store.NewCampaign{Org: org, Message: rest.ValueOrZero(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
+	campaign := store.NewCampaign{Org: org, Message: pointer.ValueOrZero(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
 	if caller.UserID != uuid.Nil {
 		campaign.By = &caller.UserID
 	}

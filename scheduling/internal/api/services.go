@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
@@ -103,7 +104,7 @@ func (f *serviceFields) applyTo(service *store.Service, uploaded *string, curren
 	errs.CheckLength(service.Name, "body.name", 1, 120)
 	errs.CheckLength(service.Description, "body.description", 0, 2000)
 	errs.checkColor(service.Color, "body.color")
-	errs.CheckLength(rest.ValueOrZero(service.Category), "body.category", 0, 120)
+	errs.CheckLength(pointer.ValueOrZero(service.Category), "body.category", 0, 120)
 	errs.checkAmount(f.Price.Pointer(), currency, "body.price")
 	errs.checkAmount(f.DepositAmount.Pointer(), currency, "body.deposit_amount")
 	if err := errs.merge(store.ServiceRules(*service).Validate()); err != nil {

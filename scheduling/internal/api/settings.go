@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"integrationhub/hub/module/brazil"
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -191,7 +191,7 @@ func validateSettings(settings *store.Settings) error {
 	if err := errs.merge(store.PolicyOf(*settings).Validate()); err != nil {
 		return err
 	}
-	errs.CheckLength(rest.ValueOrZero(settings.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
+	errs.CheckLength(pointer.ValueOrZero(settings.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
 	limit := settings.MaxActiveBookingsPerClient
 	errs.Check(limit == nil || *limit >= 1 && *limit <= 50, "body.max_active_bookings_per_client", "must be 1 to 50")
 	errs.Check(len(settings.ReminderOffsetsMinutes) <= 5, "body.reminder_offsets_minutes", "must be at most 5")
@@ -206,7 +206,7 @@ func validateSettings(settings *store.Settings) error {
 	errs.Check(settings.InactiveAfterDays >= 7 && settings.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
 	errs.Check(settings.WeekStart >= 0 && settings.WeekStart <= 6, "body.week_start", "must be 0 to 6")
 	errs.Check(settings.RemarketingPeriodDays >= 30 && settings.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
-	errs.CheckLength(rest.ValueOrZero(settings.RemarketingMessage), "body.remarketing_message", 0, 2000)
+	errs.CheckLength(pointer.ValueOrZero(settings.RemarketingMessage), "body.remarketing_message", 0, 2000)
 	errs.Check(settings.DefaultAreaCode == nil || brazil.IsAreaCode(*settings.DefaultAreaCode), "body.default_area_code", "must be an area code of Brazil, such as 11")
 	errs.Check(len(settings.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
 	for i := range settings.NotifyEmails {

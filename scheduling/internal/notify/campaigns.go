@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/emails"
 	"integrationhub/scheduling/internal/store"
@@ -105,13 +105,13 @@ func (n *Notifier) sendCampaignMessage(ctx context.Context, message store.Campai
 func (n *Notifier) sendCampaignEmail(ctx context.Context, message store.CampaignMessage) error {
 	return n.store.SendCampaignMessage(ctx, message, func(tx *store.Tx, client store.Client) (bool, error) {
 		data := n.campaignData(message, client)
-		return n.sendEmail(ctx, tx, message.Org, envelope{to: rest.ValueOrZero(client.Email), clientID: client.ID, unsubscribe: data.UnsubscribeURL}, emails.Campaign, data)
+		return n.sendEmail(ctx, tx, message.Org, envelope{to: pointer.ValueOrZero(client.Email), clientID: client.ID, unsubscribe: data.UnsubscribeURL}, emails.Campaign, data)
 	})
 }
 
 func (n *Notifier) campaignData(message store.CampaignMessage, client store.Client) emails.Data {
 	return emails.Data{
-		Business: message.Org.Name, Phone: rest.ValueOrZero(message.Org.Phone), Client: client.Name, Message: message.Campaign.Message,
+		Business: message.Org.Name, Phone: pointer.ValueOrZero(message.Org.Phone), Client: client.Name, Message: message.Campaign.Message,
 		Link: n.host.URLs.Public + "/book/" + url.PathEscape(message.Org.Slug), UnsubscribeURL: n.publicBooking.UnsubscribeURL(message.Org, client.ID),
 	}
 }
@@ -126,7 +126,7 @@ func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignM
 	outcome := store.Outcome{}
 	text, err := emails.Render(emails.CampaignMessage, message.Org.Locale, n.campaignData(message, client))
 	if err == nil {
-		outcome, err = n.sendText(ctx, peer, textMessage{Number: booking.Digits(rest.ValueOrZero(client.PhoneE164)), Body: text.Text})
+		outcome, err = n.sendText(ctx, peer, textMessage{Number: booking.Digits(pointer.ValueOrZero(client.PhoneE164)), Body: text.Text})
 	}
 	if isRefusal(err) {
 		n.host.Log.Warn("the messaging product refuses a campaign message", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)

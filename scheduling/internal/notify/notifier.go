@@ -16,7 +16,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/emails"
 	"integrationhub/scheduling/internal/publicbooking"
@@ -40,8 +40,8 @@ func New(host module.Host, s *store.Store, publicBooking *publicbooking.Service)
 // client's.
 func (n *Notifier) appointmentData(org store.Org, appointment store.AppointmentDetail, name string) emails.Data {
 	return emails.Data{
-		Business: org.Name, Address: rest.ValueOrZero(org.Address), Phone: rest.ValueOrZero(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
-		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: rest.ValueOrZero(appointment.CancelReason),
+		Business: org.Name, Address: pointer.ValueOrZero(org.Address), Phone: pointer.ValueOrZero(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
+		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: pointer.ValueOrZero(appointment.CancelReason),
 		Link: n.publicBooking.ManageURL(org, n.publicBooking.BookingToken(appointment.ID, appointment.TokenVersion)),
 	}
 }
@@ -49,7 +49,7 @@ func (n *Notifier) appointmentData(org store.Org, appointment store.AppointmentD
 // clientLocale returns the language of an appointment's client: the language of the booking,
 // else the organization's.
 func clientLocale(org store.Org, appointment store.AppointmentDetail) string {
-	return cmp.Or(rest.ValueOrZero(appointment.Locale), org.Locale)
+	return cmp.Or(pointer.ValueOrZero(appointment.Locale), org.Locale)
 }
 
 // envelope is the recipient of an e-mail and what accompanies its text.
@@ -72,7 +72,7 @@ func (n *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e
 	if err != nil {
 		return false, err
 	}
-	message := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: rest.ValueOrZero(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
+	message := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: pointer.ValueOrZero(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
 	message.Unsubscribe = e.unsubscribe
 	if e.clientID != uuid.Nil {
 		if _, err := tx.LockClient(ctx, org.ID, e.clientID); err != nil {
@@ -159,7 +159,7 @@ func (n *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org,
 		if err != nil {
 			return "", nil, store.IgnoreNotFound(err)
 		}
-		data.Amount, data.PixCode = formatAmount(charge.AmountCents, org.Currency, clientLocale(org, appointment)), rest.ValueOrZero(charge.PixCopyPaste)
+		data.Amount, data.PixCode = formatAmount(charge.AmountCents, org.Currency, clientLocale(org, appointment)), pointer.ValueOrZero(charge.PixCopyPaste)
 		if appointment.DepositDeadline != nil {
 			data.DepositDeadline = appointment.DepositDeadline.In(org.Zone)
 		}
@@ -253,13 +253,13 @@ func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.Waitl
 		if err != nil {
 			return store.IgnoreNotFound(err)
 		}
-		name, email := client.Name, rest.ValueOrZero(client.Email)
+		name, email := client.Name, pointer.ValueOrZero(client.Email)
 		if entry.ContactEmail != nil {
-			name, email = rest.ValueOrZero(entry.ContactName), *entry.ContactEmail
+			name, email = pointer.ValueOrZero(entry.ContactName), *entry.ContactEmail
 		}
 		data := emails.Data{
 			Business: org.Name, Client: name, Service: availability.Offers[0].Service.Name, Professional: availability.Offers[0].ProfessionalName,
-			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Address: rest.ValueOrZero(org.Address),
+			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Address: pointer.ValueOrZero(org.Address),
 			Link: n.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}
 		offered, err := tx.SetWaitlistOffered(ctx, dbgen.SetWaitlistOfferedParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})

@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
-	"integrationhub/hub/module/rest"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/payment/provider"
@@ -52,7 +52,7 @@ func (s *Service) newBooking(org store.Org, appointment store.AppointmentDetail,
 	picture, err := provider.EncodeQR(*charge.PixCopyPaste)
 	encoded := base64.StdEncoding.EncodeToString(picture)
 	booked.Deposit.PixCopyPaste, booked.Deposit.QRCode = charge.PixCopyPaste, &encoded
-	booked.depositTx = rest.ValueOrZero(charge.Txid)
+	booked.depositTx = pointer.ValueOrZero(charge.Txid)
 	return booked, err
 }
 

@@ -87,7 +87,8 @@ const eraseAppointmentTexts = `-- name: EraseAppointmentTexts :exec
 update clinic.appointments a set reason = null, updated_at = $1,
     service = case when a.id = any($2::uuid[]) then '' else a.service end,
     professional = case when a.id = any($3::uuid[]) then '' else a.professional end,
-    external_id = coalesce(f.replacement, a.external_id)
+    external_id = case when exists (select from clinic.appointments t where t.clinic_id = a.clinic_id and t.env = a.env and t.source = a.source and t.external_id = f.replacement)
+        then f.replacement || '-' || a.id else coalesce(f.replacement, a.external_id) end
 from clinic.appointments o left join (select unnest($7::uuid[]) as id, unnest($8::text[]) as replacement) f on f.id = o.id
 where (a.clinic_id, a.env, a.id) = (o.clinic_id, o.env, o.id) and o.clinic_id = $4 and o.env = $5 and o.patient_id = $6
 `
@@ -103,7 +104,8 @@ type EraseAppointmentTextsParams struct {
 	Replacements       []string
 }
 
-// ids and replacements are parallel arrays.
+// ids and replacements are parallel arrays. A replacement that another erased appointment has already, because an event came
+// again while the first was erased, gets the row's id.
 func (q *Queries) EraseAppointmentTexts(ctx context.Context, arg EraseAppointmentTextsParams) error {
 	_, err := q.db.Exec(ctx, eraseAppointmentTexts,
 		arg.Now,
@@ -122,7 +124,8 @@ const eraseInteractionTexts = `-- name: EraseInteractionTexts :exec
 update clinic.interactions i set summary = '', updated_at = $1,
     type = case when i.id = any($2::uuid[]) then $3::text else i.type end,
     source = case when i.id = any($4::uuid[]) then $3 else i.source end,
-    source_id = coalesce(f.replacement, i.source_id)
+    source_id = case when exists (select from clinic.interactions t where t.clinic_id = i.clinic_id and t.env = i.env and t.source in (i.source, $3) and t.source_id = f.replacement and t.origin = i.origin)
+        then f.replacement || '-' || i.id else coalesce(f.replacement, i.source_id) end
 from clinic.interactions o left join (select unnest($8::uuid[]) as id, unnest($9::text[]) as replacement) f on f.id = o.id
 where (i.clinic_id, i.env, i.id) = (o.clinic_id, o.env, o.id) and o.clinic_id = $5 and o.env = $6 and o.patient_id = $7
 `
@@ -139,7 +142,7 @@ type EraseInteractionTextsParams struct {
 	Replacements []string
 }
 
-// ids and replacements are parallel arrays.
+// ids and replacements are parallel arrays. A replacement that another erased interaction has already gets the row's id.
 func (q *Queries) EraseInteractionTexts(ctx context.Context, arg EraseInteractionTextsParams) error {
 	_, err := q.db.Exec(ctx, eraseInteractionTexts,
 		arg.Now,

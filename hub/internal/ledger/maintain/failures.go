@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub"
 )
 
 // targetHealth counts the attempts at targets in one roll-up.
@@ -20,7 +20,7 @@ type healthCount struct{ failed, delivered int64 }
 // operational event must not make another one.
 func (h targetHealth) add(target uuid.UUID, product string, delta *rollup) {
 	failed := delta.errors
-	if product == ledger.HubProduct {
+	if product == hub.ProductHub {
 		failed = 0
 	}
 	if failed == 0 && delta.delivered == 0 {

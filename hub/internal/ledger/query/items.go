@@ -74,20 +74,11 @@ const readItemsSQL = `
 // noTenant is the tenant_id of what is sent to alerts.
 const noTenant = "00000000-0000-0000-0000-000000000000"
 
-// countSameDay counts the first ids of one day.
-func countSameDay(ids []uuid.UUID) int {
-	n := 1
-	for n < len(ids) && logid.SameDay(ids[0], ids[n]) {
-		n++
-	}
-	return n
-}
-
 // items reads deliveries by id; the ids are sorted, newest first.
 func (r *Reader) items(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
 	var items []Item
 	for len(ids) > 0 {
-		n := countSameDay(ids)
+		n := logid.CountSameDay(ids)
 		rows, err := r.pool.Query(ctx, fmt.Sprintf(readItemsSQL, logid.Partition(ids[0])), ids[:n])
 		var dayItems []Item
 		if err == nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
-	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -132,7 +132,7 @@ func (f Filter) shape(statuses []delivery.Status) filterShape {
 func (f Filter) reads(p *plan) []read {
 	statuses := f.statuses()
 	shape := f.shape(statuses)
-	if f.Product == hubProduct && p.targets == "" {
+	if f.Product == hub.ProductHub && p.targets == "" {
 		return []read{{driver: hubProductCondition}} // whatever else is asked: they are few
 	}
 	p.triesNewest = shape.hasOwner || shape.hasType || shape.isInbound || shape.hasRareCode
@@ -244,7 +244,7 @@ func (f Filter) targets(ctx context.Context, db DB, e readLimits) ([]uuid.UUID, 
 		target = f.IntegrationID
 	}
 	switch {
-	case f.TenantID == nil && f.Product == hubProduct:
+	case f.TenantID == nil && f.Product == hub.ProductHub:
 		return nil, nil // pings go to every endpoint
 	case f.TenantID == nil && target != nil:
 		return []uuid.UUID{*target}, nil
@@ -269,8 +269,5 @@ func (f Filter) targets(ctx context.Context, db DB, e readLimits) ([]uuid.UUID, 
 	return targets, nil
 }
 
-// hubProduct is the product of the hub's own events, such as hub.ping.
-const hubProduct = ledger.HubProduct
-
 // hubProductCondition is written as the condition of the index that has them.
-const hubProductCondition = "d.product = '" + hubProduct + "'"
+const hubProductCondition = "d.product = '" + hub.ProductHub + "'"

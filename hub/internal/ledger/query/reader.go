@@ -106,7 +106,7 @@ func (r *Reader) SearchPayloads(ctx context.Context, f Filter, words []string, m
 	}
 	var found []uuid.UUID
 	for len(ids) > 0 && len(found) < limit {
-		n := countSameDay(ids)
+		n := logid.CountSameDay(ids)
 		dayIDs, err := readIDs(ctx, r.pool, "reading payloads", fmt.Sprintf(`
 			select d.id from unnest($1::uuid[]) d(id)
 			join hub.events_%s e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid

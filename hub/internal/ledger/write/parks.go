@@ -3,6 +3,7 @@ package write
 import (
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/store/bulk"
@@ -95,7 +96,7 @@ func (r *rows) queueParkSignals(statements *bulk.Batch, batch []delivery.Attempt
 	seen := make(map[uuid.UUID]bool)
 	for i := range batch {
 		a := &batch[i]
-		if a.Decision.Status != delivery.Parked || a.Decision.Reason == delivery.ReasonReplayCancelled || a.Event.Product == ledger.HubProduct || seen[a.Target] {
+		if a.Decision.Status != delivery.Parked || a.Decision.Reason == delivery.ReasonReplayCancelled || a.Event.Product == hub.ProductHub || seen[a.Target] {
 			continue
 		}
 		seen[a.Target] = true
