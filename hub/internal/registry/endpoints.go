@@ -234,7 +234,7 @@ type EndpointFilter struct {
 // List returns up to limit endpoints, newest first, that follow the id before.
 func (e *Endpoints) List(ctx context.Context, wanted EndpointFilter, before *uuid.UUID, limit int) ([]Endpoint, error) {
 	rows, err := dbgen.New(e.db).ListEndpoints(ctx, dbgen.ListEndpointsParams{
-		TenantID: wanted.TenantID, Environment: pointer.NilIfZero(string(wanted.Environment)), Product: pointer.NilIfZero(string(wanted.Product)), Enabled: wanted.Enabled,
+		TenantID: wanted.TenantID, Environment: pointer.NilIfZero(string(wanted.Environment)), Product: pointer.NilIfZero(wanted.Product), Enabled: wanted.Enabled,
 		Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {

@@ -173,7 +173,7 @@ type TenantFilter struct {
 // Tenants returns up to limit tenants, newest first, that follow the id before.
 func (d *Directory) Tenants(ctx context.Context, filter TenantFilter, before *uuid.UUID, limit int) ([]Tenant, error) {
 	rows, err := dbgen.New(d.db).ListTenants(ctx, dbgen.ListTenantsParams{
-		Product: pointer.NilIfZero(string(filter.Product)), Pattern: containsPattern(filter.Query), Before: before, RowLimit: int32(limit),
+		Product: pointer.NilIfZero(filter.Product), Pattern: containsPattern(filter.Query), Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Wrap("listing tenants", err)
