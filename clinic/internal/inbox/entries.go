@@ -65,7 +65,7 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 		if err := t.lockSubjects(ctx, scope, entry.PhoneKey, append([]dbgen.WaitingEntriesRow{own}, firstStep(rows)...)); err != nil {
 			return result, err
 		}
-		if err := t.HoldPatient(ctx, scope, patient); err != nil {
+		if err := t.LockUnerasedPatient(ctx, scope, patient); err != nil {
 			return result, err
 		}
 	}

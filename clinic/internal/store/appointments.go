@@ -39,9 +39,9 @@ type AppointmentData struct {
 	Reason       *string
 }
 
-// CreateAppointment inserts an appointment of a patient. Errors like [Tx.HoldPatient].
+// CreateAppointment inserts an appointment of a patient. Errors like [Tx.LockUnerasedPatient].
 func (t *Tx) CreateAppointment(ctx context.Context, scope Scope, patient uuid.UUID, d AppointmentData) (Appointment, error) {
-	if err := t.HoldPatient(ctx, scope, patient); err != nil {
+	if err := t.LockUnerasedPatient(ctx, scope, patient); err != nil {
 		return Appointment{}, err
 	}
 	return t.InsertAppointment(ctx, dbgen.InsertAppointmentParams{
@@ -61,7 +61,7 @@ func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, e
 		return a, err
 	}
 	patient := a.PatientID
-	if err := t.HoldPatient(ctx, scope, patient); err != nil {
+	if err := t.LockUnerasedPatient(ctx, scope, patient); err != nil {
 		return a, err
 	}
 	if a, err = t.LockAppointment(ctx, scope.Clinic, scope.Env, id); err != nil {

@@ -53,9 +53,9 @@ const MaxSummary = 4000
 
 // LogInteraction adds an interaction to a patient's history. If the history has it
 // already, that one is returned. It is a [hub.ErrConflict] if the same source stands for
-// another interaction or another patient's; other errors like [Tx.HoldPatient].
+// another interaction or another patient's; other errors like [Tx.LockUnerasedPatient].
 func (t *Tx) LogInteraction(ctx context.Context, scope Scope, patient uuid.UUID, d InteractionData) (Interaction, error) {
-	if err := t.HoldPatient(ctx, scope, patient); err != nil {
+	if err := t.LockUnerasedPatient(ctx, scope, patient); err != nil {
 		return Interaction{}, err
 	}
 	interaction, err := t.AddInteraction(ctx, scope, patient, d)

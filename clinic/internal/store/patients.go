@@ -148,10 +148,10 @@ func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit 
 	return p, err
 }
 
-// HoldPatient locks a patient with a shared lock, so that something can be added to it: it
+// LockUnerasedPatient locks a patient with a shared lock, so that something can be added to it: it
 // is not changed or erased before the transaction ends. Errors: [hub.ErrNotFound];
 // [hub.ErrConflict] if the patient was anonymized.
-func (t *Tx) HoldPatient(ctx context.Context, scope Scope, id uuid.UUID) error {
+func (t *Tx) LockUnerasedPatient(ctx context.Context, scope Scope, id uuid.UUID) error {
 	p, err := t.LockPatientShared(ctx, scope.Clinic, scope.Env, id)
 	if err == nil {
 		module.SetSubject(ctx, id.String())

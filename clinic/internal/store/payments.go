@@ -41,10 +41,10 @@ type PaymentData struct {
 }
 
 // CreatePayment inserts a payment of a patient. If it is paid, CreatePayment publishes
-// payment.received. Errors like [Tx.HoldPatient]; [hub.ErrNotFound] also if the
+// payment.received. Errors like [Tx.LockUnerasedPatient]; [hub.ErrNotFound] also if the
 // appointment is not the patient's.
 func (t *Tx) CreatePayment(ctx context.Context, scope Scope, patient uuid.UUID, d PaymentData) (Payment, error) {
-	if err := t.HoldPatient(ctx, scope, patient); err != nil {
+	if err := t.LockUnerasedPatient(ctx, scope, patient); err != nil {
 		return Payment{}, err
 	}
 	if d.AppointmentID != nil {

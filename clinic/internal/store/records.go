@@ -61,9 +61,9 @@ func (s *Store) Content(r Record) (string, error) {
 }
 
 // CreateRecord inserts a record of a patient and publishes record.created with what its
-// sensitivity lets connected products see. Errors like [Tx.HoldPatient].
+// sensitivity lets connected products see. Errors like [Tx.LockUnerasedPatient].
 func (t *Tx) CreateRecord(ctx context.Context, scope Scope, patient uuid.UUID, d RecordData) (Record, error) {
-	if err := t.HoldPatient(ctx, scope, patient); err != nil {
+	if err := t.LockUnerasedPatient(ctx, scope, patient); err != nil {
 		return Record{}, err
 	}
 	id := NewID()

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
-	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/chat"
@@ -165,13 +164,4 @@ func mapSchedulingError(err error) error {
 		return refused("scheduling_refused", "The scheduling product refused it ("+problem.Code+"): check service, professional and time.")
 	}
 	return err
-}
-
-// bookingRoutes returns the routes of bookings in tickets.
-func (a *API) bookingRoutes() []rest.Route {
-	return []rest.Route{
-		rest.Get("/tickets/{id}/services", rest.User, 200, "bookings.services", "Services of the connected scheduling product", rest.WithErrors(rest.Handle(a.listTicketServices), 502, 504)),
-		rest.Get("/tickets/{id}/free-times", rest.User, 200, "bookings.free-times", "Next free times of a service", rest.WithErrors(rest.Handle(a.listFreeTimes), 502, 504)),
-		rest.Post("/tickets/{id}/bookings", rest.User, 201, "bookings.create", "Book an appointment for the ticket's contact, who gets a message", rest.WithErrors(rest.Handle(a.createBooking), 502, 504)),
-	}
 }
