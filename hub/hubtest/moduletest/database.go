@@ -81,6 +81,16 @@ func (h *Hub) Job(name string) module.Job {
 	return module.Job{}
 }
 
+// RunJob runs a background job once, beside the hub's own runner, and waits until that runner
+// has released the job: what either of them took is done then.
+func (h *Hub) RunJob(name string) {
+	h.t.Helper()
+	require.NoError(h.t, h.Job(name).Run(h.t.Context(), nil))
+	require.Eventually(h.t, func() bool {
+		return h.Count("hub.jobs where product = $1 and job = $2 and leased_to is not null", h.product, name) == 0
+	}, startTimeout, startTick)
+}
+
 // AwaitFirstRun waits until the hub has run a repeating job for the first time, which it does
 // within a second of its start: what the test does from then on, the job leaves alone until it
 // is due again.

@@ -61,7 +61,7 @@ func TestUploadedMedia(t *testing.T) {
 		messagingtest.File{Name: "../../map.png", Type: "image/png", Content: picture}, messagingtest.File{Name: "contract.pdf", Type: "application/pdf", Content: pdfFile})
 	require.Equal(t, 201, sent.Status, sent.Text)
 	require.Equal(t, []any{"Two files", "image", "map.png", "image/png", 1.0}, []any{sent.Body["body"], sent.Body["mediaType"], sent.Body["mediaName"], sent.Body["mimeType"], min(sent.Body["ack"].(float64), 1)})
-	require.NoError(t, company.Hub.Job("outbox").Run(t.Context(), nil))
+	company.RunJob("outbox")
 	both := lastMessages(company, ticket, 2)
 	require.Equal(t, []any{"", "document", "contract.pdf", "application/pdf", float64(len(pdfFile))}, []any{both[1]["body"], both[1]["mediaType"], both[1]["mediaName"], both[1]["mimeType"], both[1]["size"]})
 	require.Equal(t, "contract.pdf", company.Get(ticket)["lastMessage"])
@@ -176,7 +176,7 @@ func TestRefusedMedia(t *testing.T) {
 	require.Equal(t, "ERR_INVALID_TRANSITION", company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: pdfFile}).Body["error"])
 	require.Empty(t, company.Inbox(phone))
 	require.Equal(t, []string{"Hi"}, bodies(company, ticket))
-	require.NoError(t, company.Hub.Job("erase-media").Run(t.Context(), nil))
+	company.RunJob("erase-media")
 	require.Empty(t, company.Hub.Files(), "nothing is left")
 }
 
@@ -269,7 +269,7 @@ func TestFetchedMedia(t *testing.T) {
 		}
 	}
 	require.Equal(t, before, bodies(company, ticket))
-	require.NoError(t, company.Hub.Job("erase-media").Run(t.Context(), nil))
+	company.RunJob("erase-media")
 	require.Len(t, company.Hub.Files(), files)
 }
 
@@ -335,14 +335,14 @@ func TestErasedMedia(t *testing.T) {
 	require.Equal(t, 404, company.Call("GET", own, nil).Status, "at once")
 	require.Equal(t, 200, company.Call("GET", shared, nil).Status)
 	require.Equal(t, 200, company.Call("GET", quick, nil).Status)
-	require.NoError(t, company.Hub.Job("erase-media").Run(t.Context(), nil))
+	company.RunJob("erase-media")
 	require.Len(t, company.Hub.Files(), 2)
 
 	company.OK(200, "PUT", "/company", object{"retentionDays": 1})
 	company.OK(200, "PUT", carla, object{"status": "closed"})
 	company.Hub.Clock.Advance(49 * time.Hour)
-	require.NoError(t, company.Hub.Job("retention").Run(t.Context(), nil))
-	require.NoError(t, company.Hub.Job("erase-media").Run(t.Context(), nil))
+	company.RunJob("retention")
+	company.RunJob("erase-media")
 	require.Len(t, company.Hub.Files(), 1, "that of the quick message")
 
 	// What was never sent, and what deleted tickets had, is found by its age.
@@ -350,10 +350,10 @@ func TestErasedMedia(t *testing.T) {
 	dora := ticketOf("Dora")
 	company.Upload(dora, nil, messagingtest.File{Name: "late.pdf", Content: pdfFile})
 	company.OK(200, "DELETE", dora, nil)
-	require.NoError(t, company.Hub.Job("abandoned-media").Run(t.Context(), nil))
+	company.RunJob("abandoned-media")
 	require.Len(t, company.Hub.Files(), 2)
 	company.Hub.Clock.Advance(25 * time.Hour)
-	require.NoError(t, company.Hub.Job("abandoned-media").Run(t.Context(), nil))
+	company.RunJob("abandoned-media")
 	require.Len(t, company.Hub.Files(), 1)
 }
 

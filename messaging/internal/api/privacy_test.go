@@ -119,7 +119,7 @@ func TestRetention(t *testing.T) {
 			_, err := company.Hub.Host.Pool.Exec(t.Context(), sql, at)
 			require.NoError(t, err)
 		}
-		require.NoError(t, company.Hub.Job("retention").Run(t.Context(), nil))
+		company.RunJob("retention")
 	}
 	// copies returns the tables with a text to a contact, or with its number or name.
 	copies := func(name string) (tables []string) {

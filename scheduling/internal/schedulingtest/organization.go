@@ -140,14 +140,10 @@ func (o *Organization) AddProfessional(name, serviceID string) string {
 	return id
 }
 
-// RunJob runs a job once, beside the hub's own runner, and waits until that runner has
-// released the job.
+// RunJob runs a job once and waits until the hub's own runner has released it.
 func (o *Organization) RunJob(name string) {
 	o.T.Helper()
-	require.NoError(o.T, o.Hub.Job(name).Run(o.T.Context(), nil))
-	require.Eventually(o.T, func() bool {
-		return o.Count("hub.jobs where product = 'scheduling' and job = $1 and leased_to is not null", name) == 0
-	}, 30*time.Second, 10*time.Millisecond)
+	o.Hub.RunJob(name)
 }
 
 // Exec executes SQL on the product's database.
