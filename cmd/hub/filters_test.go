@@ -14,7 +14,13 @@ import (
 // its text, and returns what it printed.
 func (c *cli) runExample(page string, changes ...string) string {
 	c.t.Helper()
-	_, example, found := strings.Cut(read(c.t, page), "## An example")
+	return c.runExampleUnder("## An example", page, changes...)
+}
+
+// runExampleUnder is [cli.runExample] for another heading of the page.
+func (c *cli) runExampleUnder(heading, page string, changes ...string) string {
+	c.t.Helper()
+	_, example, found := strings.Cut(read(c.t, page), "\n"+heading+"\n")
 	require.True(c.t, found)
 	block := codeBlock.FindStringSubmatch(example)
 	require.NotNil(c.t, block)

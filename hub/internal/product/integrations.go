@@ -284,7 +284,7 @@ func (p *Product) connectedOf(view connect.View) Connected {
 		ID: view.ID, TenantID: view.TenantID, Environment: view.Environment, Product: view.Product, Status: view.Status, Disabled: view.Disabled, LastError: pointer.NilIfZero(view.LastError),
 		Features: append([]string{}, view.Features...), Enabled: append([]string{}, view.EnabledUses...), APIURL: view.APIURL, WebhookURL: view.WebhookURL,
 		APIKeyLocal: maskedEnding(view.LocalKeyLast4), APIKeyRemote: maskedEnding(view.RemoteKeyLast4), WebhookSecret: maskedEnding(view.SecretLast4),
-		LastHealthCheck: nullableTime(view.LastHealthCheck), RevokedAt: view.RevokedAt, CreatedAt: view.CreatedAt, UpdatedAt: view.UpdatedAt,
+		LastHealthCheck: pointer.NilIfZero(view.LastHealthCheck), RevokedAt: view.RevokedAt, CreatedAt: view.CreatedAt, UpdatedAt: view.UpdatedAt,
 		tenantPrefix: p.spec.TenantPrefix,
 	}
 }
@@ -295,12 +295,4 @@ func maskedEnding(last4 string) *string {
 		return nil
 	}
 	return new("…" + last4)
-}
-
-// nullableTime returns nil for the zero time.
-func nullableTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }

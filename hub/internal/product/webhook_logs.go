@@ -77,7 +77,7 @@ func (p *Product) listWebhookLogs(ctx context.Context, in WebhookLogsQuery, pers
 	filter := query.Filter{
 		TenantID: &caller.TenantID, Environment: string(caller.Environment), Direction: in.Direction, Product: in.Product,
 		IntegrationID: pointer.NilIfZero(in.IntegrationID), EndpointID: pointer.NilIfZero(in.EndpointID), EventType: in.EventType, Status: in.Status,
-		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Search: in.Q, Since: nullableTime(in.Since), Until: nullableTime(in.Until),
+		StatusCode: in.StatusCode, CorrelationID: in.CorrelationID, EventID: in.EventID, Search: in.Q, Since: pointer.NilIfZero(in.Since), Until: pointer.NilIfZero(in.Until),
 	}
 	if err := filter.Check("query"); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,6 +13,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/like"
 )
 
 var (
@@ -145,11 +145,10 @@ func (d *Directory) Products(ctx context.Context, after string, limit int) ([]Pr
 	return list, nil
 }
 
-// containsPattern returns the ilike pattern of texts that contain a part.
+// containsPattern returns the ilike pattern of texts that contain a part, nil for "".
 func containsPattern(part string) *string {
 	if part == "" {
 		return nil
 	}
-	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
-	return &pattern
+	return new(like.Contains(part))
 }

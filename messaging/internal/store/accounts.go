@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub/module/like"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -80,7 +81,7 @@ func (t *Tx) ReleaseTickets(ctx context.Context, scope Scope, user int64) error 
 // ListUsers returns a page of a company's users whose name or e-mail address contains a
 // text, ordered by name, and how many there are on all pages.
 func (s *Store) ListUsers(ctx context.Context, company int64, search string, page Page) ([]User, int, error) {
-	pattern := "%" + escapeLike(search) + "%"
+	pattern := like.Contains(search)
 	count, err := s.UserCount(ctx, company, pattern)
 	if err != nil {
 		return nil, 0, fmt.Errorf("counting users: %w", err)

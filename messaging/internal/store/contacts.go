@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub/module/like"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -88,7 +89,7 @@ func (f ContactFilter) where(scope Scope) (sql string, args []any) {
 		c.add("c.id = ?", f.ID)
 	}
 	if f.Search != "" {
-		c.add("(messaging.search_form(c.name) like messaging.search_form(?) or c.number like ? or lower(c.email) like lower(?))", "%"+escapeLike(f.Search)+"%")
+		c.add("(messaging.search_form(c.name) like messaging.search_form(?) or c.number like ? or lower(c.email) like lower(?))", like.Contains(f.Search))
 	}
 	if f.TagID != 0 {
 		c.add("exists (select from contact_tags ct where ct.company_id = c.company_id and ct.contact_id = c.id and ct.tag_id = ?)", f.TagID)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module/like"
 )
 
 const (
@@ -37,7 +39,7 @@ type ticketSearch struct {
 // searchTickets looks for the tickets of a company by contact and by message, each by its
 // own index, and stops once it has found limit.
 func (s *Store) searchTickets(ctx context.Context, scope Scope, term string, limit int) (*ticketSearch, error) {
-	search := &ticketSearch{pattern: "%" + escapeLike(term) + "%"}
+	search := &ticketSearch{pattern: like.Contains(term)}
 	err := s.host.Pool.QueryRow(ctx, `select array(select word from messaging.words_in($1) word order by length(word) desc, word)`, term).Scan(&search.words)
 	if err != nil {
 		return nil, fmt.Errorf("reading the words of a search: %w", err)
@@ -139,9 +141,4 @@ func (s *Store) walkTickets(ctx context.Context, scope Scope, f TicketFilter, se
 		return 0, false, fmt.Errorf("counting tickets of a search: %w", err)
 	}
 	return count, isExact, nil
-}
-
-// escapeLike escapes the wildcards of a LIKE pattern.
-func escapeLike(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/like"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
@@ -180,7 +181,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 		return nil, err
 	}
 	term := strings.TrimSpace(in.Search)
-	search := store.ClientSearch{Term: escapeLike(term)}
+	search := store.ClientSearch{Term: like.Escape(term)}
 	if digits := booking.Digits(term); digits != "" && strings.Trim(term, "0123456789+-(). ") == "" {
 		search.Digits, search.Phones = digits, []string{}
 		if len(digits) >= 10 { // a whole number, in whichever form it was stored
@@ -202,11 +203,6 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 		return nil, err
 	}
 	return &struct{ Body Page[Client] }{rest.NewPage(list, total, in.Paging)}, nil
-}
-
-// escapeLike escapes the wildcards of a LIKE pattern.
-func escapeLike(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
 }
 
 // toSavedClient converts a stored client and looks for others with the same phone.
