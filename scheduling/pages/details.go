@@ -129,7 +129,7 @@ func (p *pageRequest) book() (reply, error) {
 		p.markFieldErrors(form, []hub.FieldError{{Location: "body." + fieldTrap}})
 		return p.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
 	}
-	booked, err := p.publicBooking.Book(p.ctx, p.org, booking.Request{
+	booked, err := p.publicBooking.BookOnline(p.ctx, p.org, booking.Request{
 		Service: chosen.service.ID, Professional: selectedProfessional(chosen), Start: start, Name: form.Name.Value, Phone: form.Phone.Value, Email: form.Email.Value, Notes: form.Notes.Value,
 		Consent: form.Agreed, Locale: p.lang.tag,
 		Proof: p.form.Get(fieldProof),

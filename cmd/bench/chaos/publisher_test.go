@@ -29,7 +29,7 @@ const (
 
 // publishPause is between the POSTs of a connection: 20 ms make about 350 events a second, 5 ms
 // 1,000. `make chaos` publishes more than `make test`, in which all tests share the machine.
-var publishPause = flag.Duration("chaos.pause", 20*time.Millisecond, "pause between the POSTs of a connection")
+var publishPause = flag.Duration("chaos.pause", 50*time.Millisecond, "pause between the POSTs of a connection")
 
 // publisher keeps publishing, and records every event with its response.
 type publisher struct {

@@ -38,15 +38,26 @@ const claimTargetsSQL = `
 // "status + 0" keeps the planner from reading all pending rows by their index
 // where the rows are found by id.
 
-// claimRetriesSQL claims rows whose retry is due by the database's clock. It skips rows
-// that are locked or settled.
-const claimRetriesSQL = `
+// claimRetriesSQL returns the statement that claims rows of a table whose retry is due by the
+// database's clock. It skips rows that are locked or settled.
+func claimRetriesSQL(table string) string {
+	return `
 	with picked as (
-		select d.id, d.next_attempt_at as due_at from hub.deliveries d
+		select d.id, d.next_attempt_at as due_at from ` + table + ` d
 		join unnest($1::uuid[], $2::integer[]) r(id, attempts) on d.id = r.id and d.attempts = r.attempts
 		where d.status + 0 = 0 and d.next_attempt_at <= now()
 		for update of d skip locked)
-	update hub.deliveries d` + leaseAndReturnSQL
+	update ` + table + ` d` + leaseAndReturnSQL
+}
+
+// tableOf returns the table of a log's rows: that of their day if they are of one, since a
+// statement on the parent table opens every day's. There is at least one id.
+func tableOf(parent string, ids []uuid.UUID) string {
+	if logid.CountSameDay(ids) < len(ids) {
+		return parent
+	}
+	return parent + "_" + logid.Partition(ids[0])
+}
 
 // claim runs a claiming statement and reads the events of the claimed deliveries.
 func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) ([]LeasedDelivery, error) {
@@ -87,7 +98,7 @@ func (d *Dispatcher) readEvents(ctx context.Context, deliveries []LeasedDelivery
 	}
 	rows, err := d.Pool.Query(ctx, `
 		select e.seq, e.id, e.tenant_id, e.environment, e.product, e.event_type, coalesce(e.correlation_id, ''), e.body
-		from hub.events e where e.seq = any($1::uuid[])`, seqs)
+		from `+tableOf("hub.events", seqs)+` e where e.seq = any($1::uuid[])`, seqs)
 	if err != nil {
 		return fmt.Errorf("reading events: %w", err)
 	}
@@ -162,7 +173,7 @@ func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) error
 	for i, retry := range retries {
 		ids[i], attempts[i] = retry.id, retry.attempts
 	}
-	deliveries, err := d.claim(ctx, claimRetriesSQL, ids, attempts)
+	deliveries, err := d.claim(ctx, claimRetriesSQL(tableOf("hub.deliveries", ids)), ids, attempts)
 	d.mu.Lock()
 	for _, retry := range retries {
 		d.release(d.laneOf(retry.target, retry.tenant), hub.PriorityNormal, 1)

@@ -7,7 +7,7 @@ import (
 
 const (
 	longestShortDelay = 5 * time.Second
-	shortDelaySlot    = 10 * time.Millisecond // retries due within it are claimed together
+	shortDelaySlot    = 50 * time.Millisecond // retries due within it are claimed together: what a claim costs does not depend on how many it is for
 	maxShortDelayed   = 16384                 // retries that wait for one delay
 )
 

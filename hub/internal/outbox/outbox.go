@@ -37,7 +37,7 @@ type Publication struct {
 	TenantID       uuid.UUID
 	Environment    hub.Environment
 	Product        string
-	ExampleOf      string // product of an example that is sent as a ping: its envelope says so, the log has it as the hub's; "": a fact
+	ExampleOf      string // of a ping with the example of an event type: the product whose type it is, "" otherwise. The envelope has this product; the log has Product, the hub
 	Type           string
 	CorrelationID  string
 	OrderingKey    string                // "": no order

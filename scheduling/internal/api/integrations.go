@@ -211,7 +211,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 		}
 		return client, publicbooking.CheckNotBlocked(client)
 	}
-	booked, err := a.publicBooking.BookAppointment(ctx, request, provider.Payer{Name: contact.Name, Email: contact.Email})
+	booked, err := a.publicBooking.BookWithDeposit(ctx, request, provider.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
 		return nil, payment.WithPayerEmailField(err, "body.email")
 	}

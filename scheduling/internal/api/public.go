@@ -186,7 +186,7 @@ func (a *API) bookPublicly(ctx context.Context, in *publicBookInput) (*struct{ B
 	body.ProfessionalID.ApplyTo(&request.Professional)
 	body.HoldID.ApplyTo(&request.Hold)
 	body.Consent.ApplyTo(&request.Consent)
-	booked, err := a.publicBooking.Book(ctx, org, request, nil)
+	booked, err := a.publicBooking.BookOnline(ctx, org, request, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -80,10 +80,11 @@ func (s *Service) Appointment(ctx context.Context, org store.Org, token string) 
 	return s.loadBooking(ctx, org, found)
 }
 
-// Book books for a client. With a key, repeated requests count once. A time that is not
+// BookOnline books what a client asks for on the booking pages or in the public API, by the
+// organization's rules for these. With a key, repeated requests count once. A time that is not
 // offered is a *[booking.SlotTakenError]. A required deposit is charged with the
 // booking; if the provider fails, the error is a [hub.ErrPeer].
-func (s *Service) Book(ctx context.Context, org store.Org, request booking.Request, key *store.IdempotencyKey) (Booking, error) {
+func (s *Service) BookOnline(ctx context.Context, org store.Org, request booking.Request, key *store.IdempotencyKey) (Booking, error) {
 	if !org.Settings.BookingEnabled {
 		return Booking{}, bookingDisabledError()
 	}
@@ -103,7 +104,7 @@ func (s *Service) Book(ctx context.Context, org store.Org, request booking.Reque
 	if err != nil {
 		return Booking{}, err
 	}
-	booked, err := s.BookAppointment(ctx, store.NewAppointment{
+	booked, err := s.BookWithDeposit(ctx, store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
 		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact, Locale: locale,
 		AdmitClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
@@ -120,10 +121,9 @@ func (s *Service) Book(ctx context.Context, org store.Org, request booking.Reque
 	return booked, payment.WithPayerEmailField(err, "body.client_email")
 }
 
-// BookAppointment books for a client, with the charge for a deposit if one is
-// required. Errors
-// are those of [Service.Book].
-func (s *Service) BookAppointment(ctx context.Context, request store.NewAppointment, payer provider.Payer) (Booking, error) {
+// BookWithDeposit books an appointment that was checked before, with the charge for a deposit
+// if one is required. Errors are those of [Service.BookOnline].
+func (s *Service) BookWithDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (Booking, error) {
 	booked, charge, err := s.payments.BookCollectingDeposit(ctx, request, payer)
 	if dberr.ConstraintName(err) == "appointments_source" { // a concurrent repetition was stored first
 		booked, charge, err = s.payments.BookCollectingDeposit(ctx, request, payer)
