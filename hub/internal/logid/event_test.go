@@ -55,6 +55,22 @@ func TestEventIDsWithAClockThatGoesBack(t *testing.T) {
 	}
 }
 
+// A step back of a second takes no new number, a longer one does.
+func TestStepBackTakesANewNumber(t *testing.T) {
+	t.Parallel()
+	taken := 0
+	ids := logid.NewEventIDs(func(context.Context) (uint64, error) { taken++; return uint64(taken), nil })
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		back  time.Duration
+		taken int
+	}{{0, 1}, {time.Second, 1}, {time.Second + time.Millisecond, 2}} {
+		_, _, err := ids.Next(t.Context(), now.Add(-c.back))
+		require.NoError(t, err)
+		require.Equal(t, c.taken, taken, c.back)
+	}
+}
+
 func TestTwoNodesMakeDifferentIDs(t *testing.T) {
 	t.Parallel()
 	node := numbers()

@@ -26,6 +26,8 @@ func TestSeq(t *testing.T) {
 	require.Equal(t, seq, logid.Seq(first))
 	require.Equal(t, seq, logid.Seq(last))
 	require.NotEqual(t, logid.NewSeq(now), logid.NewSeq(now))
+	// 901,234 of the millisecond's 1,000,000 ns are 3,691 (0xe6b) of 4,096.
+	require.Equal(t, []byte{0x7e, 0x6b}, seq[6:8])
 }
 
 func TestFloor(t *testing.T) {
@@ -44,4 +46,14 @@ func TestPartition(t *testing.T) {
 	require.Equal(t, "p20261120", logid.Partition(after))
 	require.False(t, logid.SameDay(before, after))
 	require.True(t, logid.SameDay(after, logid.NewSeq(midnight.Add(24*time.Hour-time.Millisecond))))
+}
+
+func TestCountSameDay(t *testing.T) {
+	t.Parallel()
+	midnight := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	before, after := logid.NewSeq(midnight.Add(-time.Millisecond)), logid.NewSeq(midnight)
+	require.Equal(t, 1, logid.CountSameDay([]uuid.UUID{before}))
+	require.Equal(t, 1, logid.CountSameDay([]uuid.UUID{before, after, before}))
+	require.Equal(t, 2, logid.CountSameDay([]uuid.UUID{after, after, before, after}))
+	require.Equal(t, 3, logid.CountSameDay([]uuid.UUID{after, after, after}))
 }

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -24,15 +25,18 @@ func TestCharsets(t *testing.T) {
 		return string(b)
 	}
 	for name, entry := range map[string][2]string{
-		"UTF-8":        {text, text},
-		"with a mark":  {"\xef\xbb\xbf" + text, text},
-		"little":       {wide("\xff\xfe", 1, 0), text},
-		"big":          {wide("\xfe\xff", 0, 1), text},
-		"Latin-1":      {"nome\nJos\xe9 Concei\xe7\xe3o\n", "nome\nJosé Conceição\n"},
-		"Windows-1252": {"\x80 \x93x\x94 \xe9", "€ “x” é"},
-		"cut":          {wide("\xff\xfe", 1, 0) + "x", text},
-		"short":        {"a", "a"},
-		"nothing":      {"", ""},
+		"UTF-8":           {text, text},
+		"with a mark":     {"\xef\xbb\xbf" + text, text},
+		"little":          {wide("\xff\xfe", 1, 0), text},
+		"big":             {wide("\xfe\xff", 0, 1), text},
+		"little, no mark": {wide("", 1, 0), text},
+		"big, no mark":    {wide("", 0, 1), text},
+		"long":            {strings.Repeat(text, 40), strings.Repeat(text, 40)},
+		"Latin-1":         {"nome\nJos\xe9 Concei\xe7\xe3o\n", "nome\nJosé Conceição\n"},
+		"Windows-1252":    {"\x80 \x93x\x94 \xe9", "€ “x” é"},
+		"cut":             {wide("\xff\xfe", 1, 0) + "x", text},
+		"short":           {"a", "a"},
+		"nothing":         {"", ""},
 	} {
 		file := strings.NewReader(entry[0])
 		for range 2 { // a file is read several times
@@ -43,6 +47,17 @@ func TestCharsets(t *testing.T) {
 			require.Equal(t, entry[1], string(got), name)
 		}
 	}
+}
+
+// A file that cannot be read is an error, not an empty text.
+func TestUnreadableFile(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the disk is broken")
+	_, err := table.Text(struct {
+		io.Reader
+		io.Seeker
+	}{iotest.ErrReader(broken), strings.NewReader("")})
+	require.ErrorIs(t, err, broken)
 }
 
 // Bytes 0x80 to 0x9F are Windows-1252, those above are Latin-1; what fits into no read is

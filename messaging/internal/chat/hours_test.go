@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,15 @@ func TestNormalizeOpeningHours(t *testing.T) {
 	require.Empty(t, problem)
 	require.Equal(t, "Segunda-feira", normalized[0].Weekday)
 	require.Equal(t, "Monday", normalized[1].Weekday)
+	for name, valid := range map[string][]chat.OpeningHours{
+		"the same hours on two days":       {{WeekdayEn: "monday", StartTime: "08:00", EndTime: "12:00"}, {WeekdayEn: "tuesday", StartTime: "08:00", EndTime: "12:00"}},
+		"the afternoon before the morning": {{WeekdayEn: "monday", StartTime: "12:00", EndTime: "14:00"}, {WeekdayEn: "monday", StartTime: "08:00", EndTime: "12:00"}},
+		"as many as there may be":          slices.Repeat([]chat.OpeningHours{{WeekdayEn: "sunday"}}, chat.MaxOpeningHours),
+	} {
+		normalized, problem := chat.NormalizeOpeningHours(valid)
+		require.Empty(t, problem, name)
+		require.Len(t, normalized, len(valid), name)
+	}
 	for name, invalid := range map[string][]chat.OpeningHours{
 		"no day":             {{StartTime: "08:00", EndTime: "12:00"}},
 		"an unknown day":     {{WeekdayEn: "segunda", StartTime: "08:00", EndTime: "12:00"}},

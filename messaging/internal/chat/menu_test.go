@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +21,10 @@ func TestMenus(t *testing.T) {
 	top := chat.OptionsUnder(menu, nil)
 	require.Equal(t, "Choose:\n\n1 - Hours\n2 - Address\n0 - Person", chat.FormatMenu("Choose:", top))
 	require.Equal(t, "1 - Weekend", chat.FormatMenu("", chat.OptionsUnder(menu, &first)))
+	require.Equal(t, "Choose:", chat.FormatMenu("Choose:", nil))
+	full, problem := chat.NormalizeMenu(slices.Repeat([]chat.MenuOption{{Title: "a"}}, chat.MaxMenuOptions))
+	require.Empty(t, problem)
+	require.Equal(t, "100", full[99].Option)
 	for answer, id := range map[string]int{"1": 1, " 2. ": 2, "2)": 2, "address": 2, "0 - person": 4, "3": 0, "": 0, "12": 0, "one": 0} {
 		chosen, ok := chat.ChooseOption(top, answer)
 		require.Equal(t, id != 0, ok, answer)

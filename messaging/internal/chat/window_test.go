@@ -28,6 +28,7 @@ func TestSendWindow(t *testing.T) {
 	}
 	mondays := chat.SendWindow{Start: "08:00", End: "24:00", Days: []int{1}}
 	require.Empty(t, mondays.Problem())
+	require.Empty(t, chat.SendWindow{Start: "08:00", End: "20:00", Days: []int{1, 2, 3, 4, 5, 6, 7}}.Problem())
 	require.True(t, at(8, 8, 0).Equal(mondays.Next(at(2, 0, 0))))
 	require.True(t, at(1, 23, 59).Equal(mondays.Next(at(1, 23, 59))))
 	for name, invalid := range map[string]chat.SendWindow{

@@ -66,3 +66,21 @@ func TestSolvedChallengesVerify(t *testing.T) {
 		refused(key, changed(t, answer, change), now)
 	}
 }
+
+// The first and the last number solve a challenge, and an answer may have 2,000 characters.
+func TestBoundsOfAnswers(t *testing.T) {
+	t.Parallel()
+	for _, number := range []int{0, proofofwork.MaxNumber} {
+		answer, ok := proofofwork.New(key, []byte("sixteen bytes or"), number, now.Add(time.Hour)).Solve()
+		require.True(t, ok, number)
+		_, err := proofofwork.Verify(key, answer, now)
+		require.NoError(t, err, number)
+		raw, err := base64.StdEncoding.DecodeString(answer)
+		require.NoError(t, err)
+		for bytes, isValid := range map[int]bool{1500: true, 1503: false} {
+			padded := base64.StdEncoding.EncodeToString(append(raw[:len(raw):len(raw)], strings.Repeat(" ", bytes-len(raw))...))
+			_, err = proofofwork.Verify(key, padded, now)
+			require.Equal(t, isValid, err == nil, "an answer of %d characters", len(padded))
+		}
+	}
+}
