@@ -31,7 +31,7 @@ var otherIDs = []string{
 	"options.[].id", "options.[].parentId", // entries of the queue's own menu
 	"cloud.phoneNumberId", "cloud.wabaId", // of the network
 	"template.components.[].parameters.[].document.id", "template.components.[].parameters.[].image.id", "template.components.[].parameters.[].video.id", // of the network
-	"Last-Event-ID",
+	"Last-Event-ID", "lastEventId",
 	"appointment.id", "service_id", "professional_id", // of the scheduling product
 }
 

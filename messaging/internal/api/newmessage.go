@@ -133,20 +133,23 @@ func (in *createMessageInput) validate() error {
 	if m.QuotedMsgID != nil {
 		errs.Check(len(*m.QuotedMsgID) <= 100 && utf8.ValidString(*m.QuotedMsgID) && !strings.ContainsRune(*m.QuotedMsgID, 0), "body.quotedMsgId", "must be the id of a message")
 	}
-	checkMediaFields(&errs, m.MediaURL, m.MediaType, m.MediaName)
+	checkMediaFields(&errs, mediaMembers{"mediaUrl", "mediaType", "mediaName"}, m.MediaURL, m.MediaType, m.MediaName)
 	checkTemplate(&errs, m.Template, hasFile)
 	errs.Check(m.Template == nil || !m.IsPrivate, "body.template", "cannot be a note: it is sent")
 	return errs.Err()
 }
 
+// mediaMembers are the members of a body that say something of a file.
+type mediaMembers struct{ address, kind, name string }
+
 // checkMediaFields checks what a request says of a file.
-func checkMediaFields(errs *rest.FieldErrors, address string, kind chat.MediaType, name string) {
-	errs.Check(len(address) <= 2048, "body.mediaUrl", "must have at most 2048 characters")
-	errs.CheckLength(name, "body.mediaName", 0, 255)
+func checkMediaFields(errs *rest.FieldErrors, members mediaMembers, address string, kind chat.MediaType, name string) {
+	errs.Check(len(address) <= 2048, "body."+members.address, "must have at most 2048 characters")
+	errs.CheckLength(name, "body."+members.name, 0, 255)
 	switch kind {
 	case "", chat.MediaImage, chat.MediaVideo, chat.MediaAudio, chat.MediaDocument:
 	default:
-		errs.Check(false, "body.mediaType", "must be image, video, audio or document")
+		errs.Check(false, "body."+members.kind, "must be image, video, audio or document")
 	}
 }
 

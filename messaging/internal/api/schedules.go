@@ -198,7 +198,7 @@ func (a *API) fetchMedia(ctx context.Context, scope store.Scope, address rest.Nu
 		return nil, nil
 	}
 	var errs rest.FieldErrors
-	checkMediaFields(&errs, address.Value, "", "")
+	checkMediaFields(&errs, mediaMembers{address: "mediaUrl"}, address.Value, "", "")
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (a *API) bindSend(api huma.API, op huma.Operation) {
 	op.SkipValidateBody = true
 	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
 	metadata := map[string]any{module.MetadataCallerCheck: module.CallerCheck(func(ctx huma.Context) (huma.Context, error) {
-		from, err := a.authenticateSender(ctx.Context(), ctx.Header("Authorization"), ctx.Header("apikey"))
+		from, err := a.authenticateSender(ctx.Context(), senderHeaders{ctx.Header("Authorization"), ctx.Header("apikey"), ctx.Header(hub.HeaderKey)})
 		if err == nil {
 			err = a.host.RateLimiter.Allow(ctx.Context(), limitSends, from.subject)
 		}
@@ -113,7 +113,13 @@ func (a *API) bindSend(api huma.API, op huma.Operation) {
 func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	from, _ := ctx.Value(senderKey{}).(sender)
 	b := &in.Body
-	b.MediaURL, b.MediaType = cmp.Or(b.MediaURL, b.Media), cmp.Or(b.MediaType, b.Mediatype)
+	members := mediaMembers{"mediaUrl", "mediaType", "fileName"}
+	if b.MediaURL == "" && b.Media != "" {
+		b.MediaURL, members.address = b.Media, "media"
+	}
+	if b.MediaType == "" && b.Mediatype != "" {
+		b.MediaType, members.kind = b.Mediatype, "mediatype"
+	}
 	switch {
 	case !chat.IsNumber(string(b.Number)):
 		return nil, invalidField("invalid_number", "body.number", "Invalid number format: digits with country code")
@@ -126,7 +132,7 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	}
 	var errs rest.FieldErrors
 	errs.Check(b.QueueID == nil || *b.QueueID > 0, "body.queueId", "must be the id of a queue")
-	checkMediaFields(&errs, b.MediaURL, b.MediaType, b.FileName)
+	checkMediaFields(&errs, members, b.MediaURL, b.MediaType, b.FileName)
 	checkTemplate(&errs, b.Template.Pointer(), b.MediaURL != "")
 	errs.Check(len([]rune(b.ExternalKey)) <= 200, "body.externalKey", "must have at most 200 characters")
 	b.Appointment.check(&errs, from, b.Body, a.host.Now())
@@ -261,38 +267,52 @@ func sentStatus(message store.Message) string {
 	return "sent"
 }
 
-// authenticateSender returns the caller of the send API: a key of a connected product, or the
-// holder of an API token in one of the two headers. Tokens in both have to be of one
-// company.
-func (a *API) authenticateSender(ctx context.Context, authorization, apiKey string) (sender, error) {
-	if caller, ok := module.CallerFrom(ctx); ok {
-		company, err := a.store.CompanyByTenant(ctx, caller.TenantID)
-		return sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), integration: caller.IntegrationID, isTest: caller.Environment == hub.Test}, err
-	}
-	var tokens []string
-	if authorization != "" {
-		scheme, token, _ := strings.Cut(authorization, " ")
+// senderHeaders are the headers of a request that may name its caller.
+type senderHeaders struct{ authorization, apiKey, integrationKey string }
+
+// tokens returns the API tokens among them. With hasKey the hub has checked a key of a connected
+// product, which may stand in apikey.
+func (h senderHeaders) tokens(hasKey bool) (tokens []string) {
+	if h.authorization != "" {
+		scheme, token, _ := strings.Cut(h.authorization, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
 			token = ""
 		}
 		tokens = append(tokens, token)
 	}
-	if apiKey != "" {
-		tokens = append(tokens, apiKey)
+	isKey := hasKey && (h.integrationKey == "" || h.integrationKey == h.apiKey)
+	if h.apiKey != "" && !isKey {
+		tokens = append(tokens, h.apiKey)
 	}
-	if len(tokens) == 0 {
+	return tokens
+}
+
+// authenticateSender returns the caller of the send API: a key of a connected product, or the
+// holder of an API token. Where a request has several of them, each has to be valid and of one
+// company.
+func (a *API) authenticateSender(ctx context.Context, headers senderHeaders) (from sender, err error) {
+	caller, hasKey := module.CallerFrom(ctx)
+	tokens := headers.tokens(hasKey)
+	switch {
+	case hasKey:
+		company, err := a.store.CompanyByTenant(ctx, caller.TenantID)
+		if err != nil {
+			return sender{}, err
+		}
+		from = sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), integration: caller.IntegrationID, isTest: caller.Environment == hub.Test}
+	case len(tokens) == 0:
 		return sender{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send an API token as Authorization: Bearer, or in the header apikey.")
 	}
-	var from sender
-	for i, token := range tokens {
+	for _, token := range tokens {
 		row, err := a.store.APITokenByHash(ctx, accounts.HashSecret(token), a.host.Now())
-		if errors.Is(err, pgx.ErrNoRows) || err == nil && i > 0 && row.APIToken.CompanyID != from.scope.Company {
-			return sender{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This is not a valid API token.")
+		isFirst := from.subject == ""
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && !isFirst && row.APIToken.CompanyID != from.scope.Company {
+			return sender{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This is not a valid API token, or not one of the same company.")
 		}
 		if err != nil {
 			return sender{}, err
 		}
-		if i == 0 {
+		if isFirst {
 			from = sender{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + chat.FormatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
 			if used := row.APIToken.LastUsedAt; used != nil && a.host.Now().Sub(*used) < time.Minute {
 				continue

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,29 +25,34 @@ func TestSendRefusals(t *testing.T) {
 	otherCompany := company.AnotherCompany()
 	theirs := otherCompany.Connect()
 	anybody := company.As("")
+	key, otherKey := company.Hub.CreateKey(company.Tenant, hub.Live), company.Hub.CreateKey(other.Tenant, hub.Live)
 	for name, tc := range map[string]struct {
 		headers []string
 		body    object
 		status  int
 		err     string
 	}{
-		"no credentials":            {nil, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
-		"an unknown token":          {[]string{"Authorization", "Bearer msgt_x"}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
-		"an unknown key":            {[]string{"apikey", "msgt_x"}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
-		"a user's token":            {[]string{"Authorization", "Bearer " + company.Token}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
-		"tokens of two companies":   {[]string{"Authorization", "Bearer " + token, "apikey", otherToken}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
-		"no connection":             {[]string{"apikey", otherToken}, object{"number": ana, "body": "x"}, 400, "ERR_WAPP_NOT_INITIALIZED"},
-		"credentials come first":    {nil, object{"number": 5}, 401, "ERR_SESSION_EXPIRED"},
-		"a number that is no text":  {[]string{"apikey", token}, object{"number": 5511987654321, "body": "x"}, 400, "ERR_INVALID_NUMBER"},
-		"no number":                 {[]string{"apikey", token}, object{"body": "x"}, 400, "ERR_INVALID_NUMBER"},
-		"a number with a plus":      {[]string{"apikey", token}, object{"number": "+" + ana, "body": "x"}, 400, "ERR_INVALID_NUMBER"},
-		"a number that is too long": {[]string{"apikey", token}, object{"number": "1234567890123456", "body": "x"}, 400, "ERR_INVALID_NUMBER"},
-		"an empty body":             {[]string{"apikey", token}, object{"number": ana, "body": ""}, 400, "ERR_EMPTY_BODY"},
-		"a blank body":              {[]string{"apikey", token}, object{"number": ana, "body": " \n"}, 400, "ERR_EMPTY_BODY"},
-		"an unregistered number":    {[]string{"apikey", token}, object{"number": "5511987650000", "body": "x"}, 400, "ERR_WAPP_INVALID_CONTACT"},
-		"a queue of another":        {[]string{"apikey", token}, object{"number": ana, "body": "x", "queueId": otherQueue}, 404, "ERR_QUEUE_NOT_FOUND"},
-		"a connection of another":   {[]string{"apikey", token}, object{"number": ana, "body": "x", "whatsappId": theirs.ID}, 404, "ERR_NO_WAPP_FOUND"},
-		"an unknown connection":     {[]string{"apikey", token}, object{"number": ana, "body": "x", "whatsappId": 99999}, 404, "ERR_NO_WAPP_FOUND"},
+		"no credentials":             {nil, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"an unknown token":           {[]string{"Authorization", "Bearer msgt_x"}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"an unknown key":             {[]string{"apikey", "msgt_x"}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"a user's token":             {[]string{"Authorization", "Bearer " + company.Token}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"tokens of two companies":    {[]string{"Authorization", "Bearer " + token, "apikey", otherToken}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"a key and another's token":  {[]string{"apikey", key, "Authorization", "Bearer " + otherToken}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"a key and another's key":    {[]string{"X-Integration-Key", key, "apikey", otherKey}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"a key and another's apikey": {[]string{"X-Integration-Key", key, "apikey", otherToken}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"a key and no token":         {[]string{"X-Integration-Key", key, "Authorization", "Basic eDp5"}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"no connection":              {[]string{"apikey", otherToken}, object{"number": ana, "body": "x"}, 400, "ERR_WAPP_NOT_INITIALIZED"},
+		"credentials come first":     {nil, object{"number": 5}, 401, "ERR_SESSION_EXPIRED"},
+		"a number that is no text":   {[]string{"apikey", token}, object{"number": 5511987654321, "body": "x"}, 400, "ERR_INVALID_NUMBER"},
+		"no number":                  {[]string{"apikey", token}, object{"body": "x"}, 400, "ERR_INVALID_NUMBER"},
+		"a number with a plus":       {[]string{"apikey", token}, object{"number": "+" + ana, "body": "x"}, 400, "ERR_INVALID_NUMBER"},
+		"a number that is too long":  {[]string{"apikey", token}, object{"number": "1234567890123456", "body": "x"}, 400, "ERR_INVALID_NUMBER"},
+		"an empty body":              {[]string{"apikey", token}, object{"number": ana, "body": ""}, 400, "ERR_EMPTY_BODY"},
+		"a blank body":               {[]string{"apikey", token}, object{"number": ana, "body": " \n"}, 400, "ERR_EMPTY_BODY"},
+		"an unregistered number":     {[]string{"apikey", token}, object{"number": "5511987650000", "body": "x"}, 400, "ERR_WAPP_INVALID_CONTACT"},
+		"a queue of another":         {[]string{"apikey", token}, object{"number": ana, "body": "x", "queueId": otherQueue}, 404, "ERR_QUEUE_NOT_FOUND"},
+		"a connection of another":    {[]string{"apikey", token}, object{"number": ana, "body": "x", "whatsappId": theirs.ID}, 404, "ERR_NO_WAPP_FOUND"},
+		"an unknown connection":      {[]string{"apikey", token}, object{"number": ana, "body": "x", "whatsappId": 99999}, 404, "ERR_NO_WAPP_FOUND"},
 	} {
 		refused := anybody.OK(tc.status, "POST", "/api/messages/send", tc.body, tc.headers...)
 		require.Equal(t, tc.err, refused["error"], name)
@@ -59,9 +65,23 @@ func TestSendRefusals(t *testing.T) {
 		known := anybody.Call("POST", "/api/messages/send", body, "Content-Type", contentType, "apikey", token)
 		require.Contains(t, []int{400, 415}, known.Status, known.Text)
 	}
+	for member, body := range map[string]object{
+		"body.fileName": {"mediaUrl": "https://example.com/a", "fileName": strings.Repeat("a", 256)}, "body.mediaType": {"mediaUrl": "https://example.com/a", "mediaType": "gif"},
+		"body.mediatype": {"media": "https://example.com/a", "mediatype": "gif"}, "body.media": {"media": "https://example.com/" + strings.Repeat("a", 2048)},
+		"body.mediaUrl": {"mediaUrl": "https://example.com/" + strings.Repeat("a", 2048)},
+	} {
+		body["number"], body["body"] = ana, "x"
+		refused := anybody.OK(400, "POST", "/api/messages/send", body, "apikey", token)
+		require.Equal(t, member, refused["errors"].([]any)[0].(object)["location"])
+	}
 	require.Empty(t, company.Inbox(ana))
 	require.Empty(t, company.Tickets(""))
 	require.Empty(t, company.Hub.EventTypes(company.Tenant))
+	// Several credentials of one company are as good as one.
+	second := company.APIToken() // the first has reached its limit
+	for _, headers := range [][]string{{"X-Integration-Key", key, "apikey", key}, {"apikey", key, "Authorization", "Bearer " + token}, {"Authorization", "Bearer " + second, "apikey", token}} {
+		anybody.OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "x"}, headers...)
+	}
 }
 
 // The limit is a token's own: 20 at once, then one each second. What is above it is neither

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -66,6 +67,7 @@ type StreamEvent struct {
 type StreamInput struct {
 	TokenInput
 	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"Id of the last event that was read: what came since comes first, for an hour; then the event reset says that the inbox has to be loaded anew"`
+	LastEvent   string `query:"lastEventId" maxLength:"20" doc:"The same as Last-Event-ID, for browsers: theirs sends the header only when it comes back by itself, with the same ticket"`
 	Ticket      string `query:"ticket" maxLength:"100" doc:"Of POST /events/ticket, for browsers"`
 }
 
@@ -120,7 +122,7 @@ func (a *API) newStreamReader(ctx context.Context, in *StreamInput) (reader *str
 	if reader.end, err = a.realtime.Begin(user.scope.Company, user.user.ID); err != nil {
 		return nil, err
 	}
-	if err = reader.begin(ctx, in.LastEventID); err != nil {
+	if err = reader.begin(ctx, cmp.Or(in.LastEventID, in.LastEvent)); err != nil {
 		reader.end()
 	}
 	return reader, err
@@ -209,7 +211,7 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 	check := time.NewTicker(streamCheck)
 	defer check.Stop()
 	// Other readers may have been woken for what comes first before this one subscribed.
-	if writeFlushed(w, "retry: 1000\n\n"+r.takeReset()) != nil {
+	if writeFlushed(w, "retry: 1000\n"+r.position()+r.takeReset()) != nil {
 		return nil
 	}
 	if isGone, err := r.send(ctx, w); isGone || err != nil {
@@ -225,7 +227,7 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 			if r.checkAccess(ctx) != nil {
 				return nil // a new stream is refused if it has to be
 			}
-			if writeFlushed(w, ":\n\n"+r.takeReset()) != nil {
+			if writeFlushed(w, ":\n"+r.position()+r.takeReset()) != nil {
 				return nil
 			}
 		case <-wake:
@@ -234,6 +236,15 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 			}
 		}
 	}
+}
+
+// position tells the client how far it has read, without an event: it comes back to there, also
+// where there was no event that its user sees.
+func (r *streamReader) position() string {
+	if r.reset {
+		return "\n" // the event reset says it
+	}
+	return fmt.Sprintf("id: %d\n\n", r.cursor)
 }
 
 // takeReset returns the event reset, once if it is due.

@@ -68,6 +68,18 @@ func (s *eventStream) next() streamEvent {
 	return event
 }
 
+// position waits for the next id that the stream names, of an event or not.
+func (s *eventStream) position() string {
+	s.t.Helper()
+	for s.lines.Scan() {
+		if id, found := strings.CutPrefix(s.lines.Text(), "id: "); found {
+			return id
+		}
+	}
+	require.FailNow(s.t, "the stream has ended", s.lines.Err())
+	return ""
+}
+
 // until returns the kinds and actions of the next events, up to one of a kind.
 func (s *eventStream) until(last string) (names []string, event streamEvent) {
 	s.t.Helper()
@@ -130,6 +142,33 @@ func TestEventStream(t *testing.T) {
 	// The other company has seen nothing of it: its own first event is the next.
 	other.Connect()
 	require.Equal(t, "connection", theirs.next().Name)
+}
+
+// A stream says where it is before the first event, so that nothing is missed between it and the
+// next one; a browser says so in the query.
+func TestResumeBeforeTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	line := company.Connect()
+	user, _ := company.AddUser(nil)
+	bearer := []string{"Authorization", "Bearer " + user.Token}
+	byTicket := func() string { return "?ticket=" + user.OK(201, "POST", "/events/ticket", nil)["ticket"].(string) }
+	stream, _ := openStream(t, company, "", bearer...)
+	begin := stream.position()
+	require.NotEmpty(t, begin)
+	company.OK(201, "POST", "/campaigns", object{"name": "Not for users", "message1": "x", "whatsappId": line.ID})
+	seen := stream.position()
+	for seen == begin { // comments say how far it is, also where the user sees nothing
+		seen = stream.position()
+	}
+	stream.cancel()
+	company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": "5511987654321"})
+	resumed, _ := openStream(t, company, "", append(bearer, "Last-Event-ID", begin)...)
+	require.Equal(t, "contact", resumed.next().Name)
+	inBrowser, _ := openStream(t, company, byTicket()+"&lastEventId="+begin)
+	require.Equal(t, "contact", inBrowser.next().Name)
+	_, status := openStream(t, company, byTicket()+"&lastEventId=x")
+	require.Equal(t, 400, status)
 }
 
 // Browsers open a stream with a ticket, which is good for one use.
