@@ -337,3 +337,18 @@ func TestBridgeIsAsked(t *testing.T) {
 		return c.Get(c.path)["status"] == "CONNECTED"
 	}, time.Minute, 100*time.Millisecond, "a start that was interrupted goes on")
 }
+
+// Where the network does not say whether a number is registered, nothing is stored or sent.
+func TestUnansweredCheck(t *testing.T) {
+	t.Parallel()
+	c := newBridgedCompany(t)
+	c.pair()
+	program := c.As(c.APIToken())
+	c.bridge.SetAway(true)
+	refused := program.Call("POST", "/api/messages/send", object{"number": "5511987654321", "body": "x"})
+	require.Equal(t, []any{503, "ERR_WAPP_CHECK_CONTACT"}, []any{refused.Status, refused.Body["error"]}, refused.Text)
+	require.Empty(t, c.Get("/contacts")["contacts"])
+	require.Empty(t, c.Tickets(""))
+	c.bridge.SetAway(false)
+	program.OK(200, "POST", "/api/messages/send", object{"number": "5511987654321", "body": "x"})
+}

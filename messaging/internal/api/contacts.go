@@ -250,10 +250,10 @@ func (a *API) createContact(ctx context.Context, in *createContactInput) (*conta
 	}
 	var created store.Contact
 	err = a.store.InTx(ctx, "making a contact", func(tx *store.Tx) error {
-		if created, err = tx.CreateContact(ctx, actor.scope, draft); err != nil {
-			return err
-		}
-		return setTags(ctx, in.Body.TagIDs, tx.SetContactTags, created.CompanyID, created.ID)
+		created, err = tx.CreateContact(ctx, actor.scope, draft, func(c store.Contact) error {
+			return setTags(ctx, in.Body.TagIDs, tx.SetContactTags, c.CompanyID, c.ID)
+		})
+		return err
 	})
 	if err != nil {
 		return nil, mapContactConflict(err)

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"integrationhub/messaging/internal/chat"
@@ -69,8 +71,9 @@ func (*WebhookData) Ticket(t store.TicketView, earlier chat.TicketStatus) (any, 
 }
 
 // Contact implements [store.WebhookData].
-func (*WebhookData) Contact(c store.Contact) (any, error) {
-	contacts, err := toContacts([]store.Contact{c}, nil)
+func (*WebhookData) Contact(c store.Contact, tags []store.ContactTag) (any, error) {
+	ofOthers := func(tag store.ContactTag) bool { return tag.ContactID != c.ID }
+	contacts, err := toContacts([]store.Contact{c}, slices.DeleteFunc(slices.Clone(tags), ofOthers))
 	if err != nil {
 		return nil, err
 	}

@@ -168,3 +168,15 @@ func TestImportReachesWebhooks(t *testing.T) {
 	require.ElementsMatch(t, []any{"Ana", "Bia"}, names)
 	require.True(t, receiver.IsEmpty())
 }
+
+// The contact of contact.created is what the API shows, with the tags that it was made with.
+func TestContactWebhookHasTags(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"contact.created"}})
+	tag := company.OK(201, "POST", "/tags", object{"name": "VIP"})
+	made := company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": "5511987654321", "tagIds": []any{tag["id"]}})
+	require.Len(t, made["tags"], 1)
+	require.Equal(t, made, receiver.Next().Data["contact"])
+}

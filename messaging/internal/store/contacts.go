@@ -44,14 +44,17 @@ func (t *Tx) FindOrCreateContact(ctx context.Context, scope Scope, number, name 
 }
 
 // CreateContact inserts a contact and publishes it. It sets the id, the key of the number
-// and the times.
-func (t *Tx) CreateContact(ctx context.Context, scope Scope, c Contact) (Contact, error) {
+// and the times. addTags gives it its tags, which webhooks get with it.
+func (t *Tx) CreateContact(ctx context.Context, scope Scope, c Contact, addTags func(Contact) error) (Contact, error) {
 	created, err := t.InsertContact(ctx, dbgen.InsertContactParams{
 		CompanyID: scope.Company, Name: c.Name, Number: c.Number, NumberKey: chat.NumberKey(c.Number), Email: c.Email, PictureURL: c.PictureURL,
 		DisableBot: c.DisableBot, ExtraInfo: c.ExtraInfo, Consent: c.Consent, ConsentAt: c.ConsentAt, CreatedAt: t.Now(),
 	})
 	if err != nil {
 		return Contact{}, fmt.Errorf("creating a contact: %w", err)
+	}
+	if err := addTags(created); err != nil {
+		return Contact{}, err
 	}
 	return created, t.publishContacts(ctx, scope, []Contact{created})
 }

@@ -28,8 +28,9 @@ type WebhookData interface {
 	// Ticket returns the data of ticket.created and, with the status before the change, of
 	// ticket.updated.
 	Ticket(t TicketView, earlier chat.TicketStatus) (any, error)
-	// Contact returns the data of contact.created for a contact without tags.
-	Contact(c Contact) (any, error)
+	// Contact returns the data of contact.created. tags are those of the contact, and may be those
+	// of others too.
+	Contact(c Contact, tags []ContactTag) (any, error)
 }
 
 // connectedProducts are the audience of the events for connected products.
@@ -160,11 +161,17 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 		return err
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeContactCreated}, func() ([]webhookData, error) {
-		list := make([]webhookData, len(contacts))
+		list, ids := make([]webhookData, len(contacts)), make([]int64, len(contacts))
 		for i, c := range contacts {
-			var err error
+			ids[i] = c.ID
+		}
+		tags, err := t.TagsOfContacts(ctx, scope.Company, ids)
+		if err != nil {
+			return nil, fmt.Errorf("loading tags of contacts: %w", err)
+		}
+		for i, c := range contacts {
 			list[i].orderingKey = chat.FormatID(c.ID)
-			if list[i].data, err = t.webhooks.Contact(c); err != nil {
+			if list[i].data, err = t.webhooks.Contact(c, tags); err != nil {
 				return nil, err
 			}
 		}

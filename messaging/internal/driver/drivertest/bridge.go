@@ -40,6 +40,7 @@ type Bridge struct {
 	remote   map[string]string // the network's ids of messages
 	files    map[string]string
 	unknown  map[string]bool // numbers that are not registered
+	isAway   bool            // the network does not answer checks
 	hooks    Hooks
 	sequence int64
 	names    []string // of the calls
@@ -106,7 +107,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "send":
 		b.send(w, session, call)
 	case "check":
-		answer(w, Object{"registered": b.isRegistered(call.Data.Number)})
+		b.check(w, call.Data.Number)
 	case "media":
 		b.mu.Lock()
 		content, isThere := b.files[call.Data.Reference]
@@ -121,10 +122,21 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (b *Bridge) isRegistered(number string) bool {
+func (b *Bridge) check(w http.ResponseWriter, number string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return !b.unknown[number]
+	if b.isAway {
+		answerError(w, http.StatusServiceUnavailable, "unavailable")
+		return
+	}
+	answer(w, Object{"registered": !b.unknown[number]})
+}
+
+// SetAway has the network answer no checks of numbers, or answer them again.
+func (b *Bridge) SetAway(isAway bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.isAway = isAway
 }
 
 // SetRegistered has a number registered at the network, or not.
