@@ -44,6 +44,7 @@ type CampaignFields struct {
 	LongerIntervalAfter  rest.Optional[int]             `json:"longerIntervalAfter,omitempty" minimum:"0" maximum:"1000000" doc:"Messages after which greaterInterval counts; 0: never; absent: 20"`
 	GreaterInterval      rest.Optional[int]             `json:"greaterInterval,omitempty" minimum:"0" maximum:"86400" doc:"Seconds between two later messages; absent: 60"`
 	MediaURL             rest.Nullable[string]          `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the texts: an address that the hub fetches now, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
+	MediaName            rest.Nullable[string]          `json:"mediaName,omitempty" maxLength:"255" doc:"Name of the file that mediaUrl brings, where it is not of a message already; absent or null: as the address says" example:"map.png"`
 	Template             rest.Nullable[chat.Template]   `json:"template,omitempty" doc:"Send a template that the network has approved, in place of the texts, which are then what users read. Variables in its texts and payloads are replaced. Not with a file or confirmation. null: none"`
 	SendWindow           rest.Nullable[chat.SendWindow] `json:"sendWindow,omitempty" doc:"When it sends, on the company's clock; null: always"`
 }
@@ -215,7 +216,7 @@ func (a *API) createCampaign(ctx context.Context, in *createCampaignInput) (*cam
 	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
 		return nil, err
 	}
-	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, &draft.MediaID)
+	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, in.Body.MediaName, &draft.MediaID)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +250,7 @@ func (a *API) updateCampaign(ctx context.Context, in *updateCampaignInput) (*cam
 		return nil, err
 	}
 	var mediaID *string
-	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, &mediaID)
+	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, in.Body.MediaName, &mediaID)
 	if err != nil {
 		return nil, err
 	}

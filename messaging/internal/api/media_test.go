@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/jpeg"
 	"image/png"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -239,6 +240,16 @@ func TestFetchedMedia(t *testing.T) {
 	}
 	require.Equal(t, "way.png", lastMessages(company, ticket, 1)[0]["mediaName"])
 	require.Equal(t, "map.png", company.OK(201, "POST", ticket+"/messages", object{"body": "", "mediaUrl": site.URL + "/map.png", "mediaType": "image"})["mediaName"])
+	line := company.Call("GET", "/whatsapp", nil).List[0]["id"]
+	offers := object{"name": "Offers", "message1": "Hi", "whatsappId": line, "mediaUrl": site.URL + "/map.png", "mediaName": "offer.png"}
+	campaign := company.OK(201, "POST", "/campaigns", offers)
+	require.Equal(t, "offer.png", campaign["mediaName"])
+	require.Equal(t, "map.png", company.OK(200, "PUT", messagingtest.Path("/campaigns", campaign), object{"mediaUrl": site.URL + "/map.png"})["mediaName"])
+	for _, wrong := range []object{{"mediaName": strings.Repeat("a", 256)}, {"mediaUrl": nil}} {
+		body := maps.Clone(offers)
+		maps.Copy(body, wrong)
+		require.Equal(t, "body.mediaName", company.OK(400, "POST", "/campaigns", body)["errors"].([]any)[0].(object)["location"])
+	}
 	before, files := bodies(company, ticket), len(company.Hub.Files())
 	for _, test := range []struct {
 		address, kind string

@@ -190,19 +190,22 @@ func (a *API) mediaURLOf(id *string) *string {
 
 // fetchMedia stores the file at an address and sets its id, or nil for null. It returns the
 // files to discard when the request fails.
-func (a *API) fetchMedia(ctx context.Context, scope store.Scope, address rest.Nullable[string], id **string) ([]store.MediaFile, error) {
+func (a *API) fetchMedia(ctx context.Context, scope store.Scope, address, name rest.Nullable[string], id **string) ([]store.MediaFile, error) {
 	if !address.HasValue() {
+		if name.HasValue() {
+			return nil, hub.Invalid("body.mediaName", "must not be there without mediaUrl")
+		}
 		if address.Set {
 			*id = nil
 		}
 		return nil, nil
 	}
 	var errs rest.FieldErrors
-	checkMediaFields(&errs, mediaMembers{address: "mediaUrl"}, address.Value, "", "")
+	checkMediaFields(&errs, mediaMembers{address: "mediaUrl", name: "mediaName"}, address.Value, "", name.Value)
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	file, err := a.media.Fetch(ctx, scope.Company, media.Link{URL: address.Value})
+	file, err := a.media.Fetch(ctx, scope.Company, media.Link{URL: address.Value, Name: name.Value})
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +229,7 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*sch
 	if err := a.checkScheduleReferences(ctx, actor, draft); err != nil {
 		return nil, err
 	}
-	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, &draft.MediaID)
+	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, rest.Nullable[string]{}, &draft.MediaID)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +275,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 		return nil, err
 	}
 	var mediaID *string
-	files, err := a.fetchMedia(ctx, caller.scope, in.Body.MediaURL, &mediaID)
+	files, err := a.fetchMedia(ctx, caller.scope, in.Body.MediaURL, rest.Nullable[string]{}, &mediaID)
 	if err != nil {
 		return nil, err
 	}
