@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -107,6 +108,9 @@ var campaignStatuses = map[string]string{
 	"INATIVA": store.CampaignDraft, "PROGRAMADA": store.CampaignScheduled, "EM_ANDAMENTO": store.CampaignRunning, "FINALIZADA": store.CampaignFinished, "CANCELADA": store.CampaignCancelled,
 }
 
+// campaignStatus returns a state by either of its names.
+func campaignStatus(name string) string { return cmp.Or(campaignStatuses[name], name) }
+
 // CampaignList is a page of campaigns, the newest first.
 type CampaignList struct {
 	Records []Campaign `json:"records" nullable:"false" doc:"The page"`
@@ -119,12 +123,8 @@ func (a *API) listCampaigns(ctx context.Context, in *listCampaignsInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	status := in.Status
-	if name, ok := campaignStatuses[status]; ok {
-		status = name
-	}
 	page := store.Page{Offset: (in.PageNumber - 1) * campaignsPerPage, Limit: campaignsPerPage}
-	views, count, err := a.store.ListCampaigns(ctx, actor.scope.Company, status, in.SearchParam, page)
+	views, count, err := a.store.ListCampaigns(ctx, actor.scope.Company, campaignStatus(in.Status), in.SearchParam, page)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 type searchCampaignsInput struct {
-	Status string `query:"status" enum:"draft,scheduled,running,finished,cancelled" doc:"Only campaigns in this state"`
+	Status string `query:"status" enum:"draft,scheduled,running,finished,cancelled,INATIVA,PROGRAMADA,EM_ANDAMENTO,FINALIZADA,CANCELADA" doc:"Only campaigns in this state"`
 	Name   string `query:"name" maxLength:"200" doc:"Part of the name"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"How many at most"`
 }
@@ -39,7 +39,7 @@ func (a *API) searchCampaignsForPeer(ctx context.Context, in *searchCampaignsInp
 		return nil, err
 	}
 	module.RequireAudit(ctx)
-	views, _, err := a.store.ListCampaigns(ctx, scope.Company, in.Status, in.Name, store.Page{Limit: in.Limit})
+	views, _, err := a.store.ListCampaigns(ctx, scope.Company, campaignStatus(in.Status), in.Name, store.Page{Limit: in.Limit})
 	out := &foundCampaignsOutput{}
 	out.Body.Campaigns = rest.Map(views, func(v store.CampaignView) FoundCampaign {
 		p := v.Progress
