@@ -62,6 +62,35 @@ func TestRead(t *testing.T) {
 	}, rows)
 }
 
+// What a row may say, up to its bounds.
+func TestCells(t *testing.T) {
+	t.Parallel()
+	const number = "5511987654321"
+	local := strings.Repeat("a", 254-len("@example.com"))
+	for line, want := range map[string]importfile.Row{
+		"Ana;" + number + ";" + local + "@example.com":  {Name: "Ana", Number: number, Email: local + "@example.com"},
+		"Ana;" + number + ";" + local + "a@example.com": {Name: "Ana", Number: number, Warning: "email is no e-mail address and was left out"},
+		"Ana;" + number + ";@example.com":               {Name: "Ana", Number: number, Warning: "email is no e-mail address and was left out"},
+		"Ana;" + number + ";a@b@example.com":            {Name: "Ana", Number: number, Warning: "email is no e-mail address and was left out"},
+		"Ana;" + number + ";a@.example.":                {Name: "Ana", Number: number, Warning: "email is no e-mail address and was left out"},
+		"Ana;" + number + "; ; ;":                       {Name: "Ana", Number: number},
+		"Ana;" + number + ";;x":                         {Name: "Ana", Number: number, Problem: "has more cells than the first line has columns"},
+		"A\x01na;" + number + ";":                       {Problem: "has characters that are no text"},
+		"A\uFFFDna;" + number + ";":                     {Problem: "has characters that are no text"},
+		strings.Repeat("é", 120) + ";" + number + ";":   {Name: strings.Repeat("é", 120), Number: number},
+		"Ana;99999999;":                                 {Problem: "number must be digits with country code"},
+		"\"\nAna\";" + number + ";":                     {Name: "Ana", Number: number},
+	} {
+		_, rows, err := read([]byte("nome;telefone;email\n"+line+"\n"), "")
+		require.NoError(t, err)
+		want.Line = 2
+		require.Equal(t, []importfile.Row{want}, rows, "%q", line)
+	}
+	_, rows, err := read([]byte("telefone\n\"\n\"\n"+number), "")
+	require.NoError(t, err)
+	require.Equal(t, []importfile.Row{{Line: 4, Number: number}}, rows, "a row of blank lines is none")
+}
+
 func TestCharacterSets(t *testing.T) {
 	t.Parallel()
 	utf16 := "\xff\xfe"
