@@ -49,6 +49,7 @@ func TestExpressions(t *testing.T) {
 		`event.data.huge == 9007199254740993`:                           true,
 		`event.data.huge == 9007199254740992`:                           false,
 		`event.data.unsigned > 1`:                                       true,
+		`event.data.unsigned - 1u == 18446744073709551614u`:             true,
 		`event.data.giant > 1e308`:                                      true,
 		`event.data.minus == 0`:                                         true,
 		`double(event.data.total) * 1.5 == 150.0`:                       true,
@@ -63,15 +64,20 @@ func TestExpressions(t *testing.T) {
 		`event.data["ação"] == "sim"`:                                   true,
 		`event.data["in"] == 1`:                                         true,
 		`event.data.customer.name.matches("^Jos[ée] da")`:               true,
-		`event.data.ok`:                                                 true,
-		`event.data.total == "100"`:                                     false, // never an error: unlike types are unequal
-		`event.data == event.data`:                                      true,
+		`event.data.ok`:             true,
+		`event.data.total == "100"`: false, // never an error: unlike types are unequal
+		`event.data == event.data`:  true,
 	} {
 		require.NoError(t, Check(text), text)
 		result := evaluate(t, text, event)
 		require.NoError(t, result.Err, text)
 		require.Equal(t, want, result.Matches, text)
+		require.GreaterOrEqual(t, result.Cost, uint64(1), text)
+		require.Less(t, result.Cost, uint64(1000), text)
 	}
+	// A comparison costs what is compared, on both sides.
+	small, large := evaluate(t, `event.data.ok == true`, event).Cost, evaluate(t, `event.data.customer.tags == event.data.customer.tags`, event).Cost
+	require.GreaterOrEqual(t, large, small+4)
 }
 
 // What is no boolean expression over event is refused, with the column, which counts
