@@ -110,16 +110,23 @@ func (a *API) bindSend(api huma.API, op huma.Operation) {
 	rest.Handle(a.send)(api, op)
 }
 
-func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
-	from, _ := ctx.Value(senderKey{}).(sender)
-	b := &in.Body
-	members := mediaMembers{"mediaUrl", "mediaType", "fileName"}
+// takeAliases sets the members of a file from their other names, and returns the names that the
+// request has.
+func (in *sendInput) takeAliases() mediaMembers {
+	b, members := &in.Body, mediaMembers{"mediaUrl", "mediaType", "fileName"}
 	if b.MediaURL == "" && b.Media != "" {
 		b.MediaURL, members.address = b.Media, "media"
 	}
 	if b.MediaType == "" && b.Mediatype != "" {
 		b.MediaType, members.kind = b.Mediatype, "mediatype"
 	}
+	return members
+}
+
+func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
+	from, _ := ctx.Value(senderKey{}).(sender)
+	b := &in.Body
+	members := in.takeAliases()
 	switch {
 	case !chat.IsNumber(string(b.Number)):
 		return nil, invalidField("invalid_number", "body.number", "Invalid number format: digits with country code")
