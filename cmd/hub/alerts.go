@@ -13,7 +13,7 @@ import (
 
 func newAlerts(a *app) *cobra.Command {
 	return group("alerts", "Notify operators of what fails, by e-mail or webhook",
-		newAlertsCreate(a), newAlertsList(a), newAlertsShow(a), newAlertsUpdate(a), newAlertsDelete(a), newAlertsTest(a))
+		newAlertsCreate(a), newAlertsList(a), newAlertsShow(a), newAlertsUpdate(a), newAlertsDelete(a), newAlertsRotate(a), newAlertsTest(a))
 }
 
 const alertEventsUsage = "operational events: hub.*, hub.endpoint.*, hub.key.expiring; repeatable"
@@ -41,14 +41,10 @@ func newAlertsCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			alert := reply.Value
-			if alert.Secret == "" {
+			if reply.Value.Secret == "" {
 				return a.printAlert(reply)
 			}
-			if !a.json() {
-				a.note(secretShownOnce)
-			}
-			return a.printCreated(reply.Raw, alert.Secret, "secret", alert.Secret, "id", alert.ID, "target", alert.Target, "events", strings.Join(alert.Events, ","))
+			return a.printNewAlertSecret(reply)
 		},
 	}
 	flags := cmd.Flags()
@@ -132,6 +128,15 @@ func (a *app) printAlert(reply client.Reply[client.Alert]) error {
 	alert := reply.Value
 	return a.printCreated(reply.Raw, alert.ID, "id", alert.ID, "kind", alert.Kind, "target", alert.Target, "events", strings.Join(alert.Events, ","),
 		"about", scopeText(alert), "status", alertStatus(alert), "created", clock(alert.CreatedAt))
+}
+
+// printNewAlertSecret prints an alert and its new secret.
+func (a *app) printNewAlertSecret(reply client.Reply[client.Alert]) error {
+	alert := reply.Value
+	if !a.json() {
+		a.note(secretShownOnce)
+	}
+	return a.printCreated(reply.Raw, alert.Secret, "secret", alert.Secret, "id", alert.ID, "target", alert.Target, "events", strings.Join(alert.Events, ","))
 }
 
 func newAlertsShow(a *app) *cobra.Command {
@@ -229,6 +234,32 @@ func newAlertsDelete(a *app) *cobra.Command {
 			})
 		},
 	}
+}
+
+func newAlertsRotate(a *app) *cobra.Command {
+	var overlap string
+	cmd := &cobra.Command{
+		Use:   "rotate-secret ID",
+		Short: "Make a new secret for a webhook; for a while it is signed with both",
+		Args:  exactly("the alert's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			length, err := parseDuration(overlap)
+			if err != nil {
+				return err
+			}
+			c, err := a.operatorClient()
+			if err != nil {
+				return err
+			}
+			reply, err := c.RotateAlertSecret(cmd.Context(), args[0], int64(length.Seconds()))
+			if err != nil {
+				return err
+			}
+			return a.printNewAlertSecret(reply)
+		},
+	}
+	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old secret signs too: 0s, 1h, 24h, 7d")
+	return cmd
 }
 
 func newAlertsTest(a *app) *cobra.Command {

@@ -21,7 +21,7 @@ func TestAlertExample(t *testing.T) {
 	require.Regexp(t, `email +ops@example\.com +hub\.\* +product crm +active`, after)
 }
 
-// Alerts are made, listed, shown, changed, tested and deleted.
+// Alerts are made, listed, shown, changed, tested and deleted, and get new secrets.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	s := sharedHub(t)
@@ -45,6 +45,13 @@ func TestAlerts(t *testing.T) {
 	require.Regexp(t, `status +active`, c.run("alerts", "show", id).requireOK())
 	require.Regexp(t, `^evt_`, c.run("alerts", "test", id, "-q").requireOK())
 	require.NotContains(t, c.run("alerts", "show", id, "--json").requireOK(), "whsec_")
+	rotated := c.run("alerts", "rotate-secret", id, "--overlap", "0s")
+	require.Contains(t, rotated.stderr, "the secret is shown this once")
+	require.Regexp(t, `secret +whsec_`, rotated.requireOK())
+	require.NotContains(t, made.stdout, strings.Fields(rotated.stdout)[1])
+	require.Regexp(t, `^whsec_\S+$`, c.run("alerts", "rotate-secret", id, "-q").requireOK())
+	c.run("alerts", "rotate-secret", id, "--overlap", "8d").requireFails(1, "body.overlap_seconds")
+	c.run("alerts", "rotate-secret", id, "--overlap", "soon").requireFails(2)
 	require.Contains(t, c.run("alerts", "delete", id).stderr, "deleted "+id)
 	c.run("alerts", "show", id).requireFails(5)
 	c.run("alerts", "create", "nobody").requireFails(1, "body.target")

@@ -109,3 +109,28 @@ func TestIntegrationsOfBeforeAreNotOrdered(t *testing.T) {
 	require.NoError(t, pool.QueryRow(t.Context(), `select array_agg(ordered order by created_at) from hub.integrations`).Scan(&ordered))
 	require.Equal(t, []bool{false, true}, ordered)
 }
+
+// Alerts about a product that was deleted or renamed before alerts followed it end, and with
+// them their endpoints; all others stay.
+func TestAlertsOfNoProductEnd(t *testing.T) {
+	t.Parallel()
+	pool := hubtest.Database(t)
+	migration, err := os.ReadFile("00086_alerts_of_products.sql")
+	require.NoError(t, err)
+	for _, statement := range []string{
+		`alter table hub.alerts drop constraint alerts_product_fkey`, // as before the migration
+		`insert into hub.products (name, prefix, title) values ('shop', 'shp', 'Shop')`,
+		`insert into hub.alerts (id, kind, target, events, product) select gen_random_uuid(), kind, 'https://example.com/' || coalesce(product, 'all'), '{hub.*}', product
+			from unnest('{email,webhook}'::text[]) kind, unnest(array['shop', 'gone', null]) product`,
+		`insert into hub.endpoints (id, tenant_id, environment, url, event_types, secret) select id, '00000000-0000-0000-0000-000000000000', 'live', target, events, '' from hub.alerts where kind = 'webhook'`,
+		string(migration),
+	} {
+		_, err := pool.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	var alerts, endpoints []string
+	require.NoError(t, pool.QueryRow(t.Context(), `select array_agg(target order by target) from hub.alerts`).Scan(&alerts))
+	require.Equal(t, []string{"https://example.com/all", "https://example.com/all", "https://example.com/shop", "https://example.com/shop"}, alerts)
+	require.NoError(t, pool.QueryRow(t.Context(), `select array_agg(url order by url) from hub.endpoints where deleted_at is null`).Scan(&endpoints))
+	require.Equal(t, []string{"https://example.com/all", "https://example.com/shop"}, endpoints)
+}

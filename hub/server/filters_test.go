@@ -128,7 +128,9 @@ func TestMatch(t *testing.T) {
 	a := p.start(t, nil).account()
 	h := newHook(t, nil)
 	endpoint := a.endpoint(h, `"event_types":["order.*"],"filter":"event.data.total > 100 && event.product == \"shop\" && event.timestamp > timestamp(\"2020-01-01T00:00:00Z\")"`)
-	plain := a.endpoint(h, `"enabled":false`)
+	plain, abandoned := a.endpoint(h, `"enabled":false`), a.endpoint(h, `"enabled":false`)
+	_, err := p.pool.Exec(t.Context(), `update hub.endpoints set abandoned_at = now() where id = $1`, abandoned)
+	require.NoError(t, err)
 	for _, c := range []struct {
 		endpoint, event string
 		matches         bool
@@ -141,6 +143,7 @@ func TestMatch(t *testing.T) {
 		{endpoint, `{"id":"evt_0123456789ABCDEF","product":"shop","event_type":"order.paid","timestamp":"2019-12-31T23:59:59Z","correlation_id":"c","data":{"total":101}}`, false, "The filter is not true for this event."},
 		{endpoint, `{"product":"crm","event_type":"order.paid","data":{"total":101}}`, false, "The filter is not true for this event."},
 		{plain, `{"event_type":"cart.paid","data":{}}`, true, "The endpoint subscribes to the type and has no filter."},
+		{abandoned, `{"event_type":"cart.paid","data":{}}`, false, "The endpoint was abandoned because it had been disabled for 15 days: no event makes a delivery until it is enabled."},
 	} {
 		got := a.ok(200, "POST", "/endpoints/"+c.endpoint+"/match", `{"event":`+c.event+`}`, a.live)
 		require.Equal(t, map[string]any{"matches": c.matches, "reason": c.reason}, got, c.event)

@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -211,4 +212,7 @@ func TestNoOrderWithoutKeyOrSwitch(t *testing.T) {
 	a.refused(422, "validation_failed", "POST", "/events", a.live, `{"event_type":"a.b","ordering_key":"","data":{}}`)
 	a.refused(400, "json_null_character", "POST", "/events", a.live, `{"event_type":"a.b","ordering_key":"a\u0000b","data":{}}`)
 	a.refused(422, "validation_failed", "POST", "/events", a.live, `{"event_type":"a.b","ordering_key":7,"data":{}}`)
+	a.ok(202, "POST", "/events", `{"event_type":"a.b","ordering_key":"`+strings.Repeat("é", 100)+`","data":{}}`, a.live)
+	got := a.refused(422, "validation_failed", "POST", "/events", a.live, `{"event_type":"a.b","ordering_key":"`+strings.Repeat("é", 101)+`","data":{}}`)
+	require.Contains(t, got.text, "must have at most 200 bytes")
 }

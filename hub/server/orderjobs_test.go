@@ -116,6 +116,29 @@ func TestReplayOfAnOrder(t *testing.T) {
 	p.balance(t)
 }
 
+// A replay does not send what was discarded: others of its key have passed.
+func TestReplayLeavesOutDiscarded(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	h := newHook(t, nil)
+	endpoint := a.endpoint(h, `"ordered":true,"enabled":false`)
+	discarded, passed := a.publishNumbered("k", 1), a.publishNumbered("k", 2)
+	head := a.settles(discarded, endpoint, "parked")
+	a.ok(200, "POST", "/deliveries/"+head["id"].(string)+"/discard", "")
+	a.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["*"],"ordered":true}`)
+	a.settles(passed, endpoint, "delivered")
+	replay := a.replayEnds(a.ok(202, "POST", "/replays", `{"filter":{"endpoint_id":"`+endpoint+`"}}`)["id"].(string))
+	require.Equal(t, []any{"done", 1.0}, []any{replay["status"], replay["delivered"]}, "%v", replay)
+	require.Equal(t, "discarded", a.settles(discarded, endpoint, "failed")["reason"])
+	h.wait(2)
+	for _, arrival := range h.arrivals() {
+		require.Equal(t, passed, arrival.id)
+	}
+	require.Len(t, h.arrivals(), 2)
+	p.balance(t)
+}
+
 // A recovery of an ordered endpoint sends out of order, and says so of what has a key. The
 // orders of what is published meanwhile are not touched.
 func TestRecoveryOfAnOrder(t *testing.T) {

@@ -34,6 +34,8 @@ func TestExternalProductsNeverTurnHosted(t *testing.T) {
 	tenant := n.ok(201, "POST", "/tenants", `{"product":"notes","name":"Tenant"}`)["id"].(string)
 	key := n.ok(201, "POST", "/keys", `{"tenant_id":"`+tenant+`","rate":"0"}`)["api_key"].(string)
 	endpoint := n.ok(201, "POST", "/endpoints", `{"tenant_id":"`+tenant+`","url":"http://127.0.0.1:9/","event_types":["*"]}`)["id"].(string)
+	hook := newHook(t, nil)
+	alert := n.alert(hook, `"events":["hub.*"],"product":"notes"`)
 	n.stop()
 
 	_, cfg, err := p.startWithModules(t, "all")
@@ -74,6 +76,10 @@ func TestExternalProductsNeverTurnHosted(t *testing.T) {
 	require.Equal(t, "papers", n.ok(200, "GET", "/tenants/"+tenant, "")["product"])
 	require.EqualValues(t, 1, n.ok(202, "POST", "/events", `{"event_type":"a.b","data":{}}`, key)["deliveries"], "its keys and endpoints work")
 	n.ok(200, "GET", "/endpoints/"+endpoint, "")
+	require.Equal(t, "papers", n.ok(200, "GET", "/alerts/"+alert, "")["product"])
+	n.ok(200, "PUT", "/alerts/"+alert, `{"target":"`+hook.url+`","events":["hub.endpoint.*"],"product":"papers"}`)
+	p.signal(t, tenant, 1)
+	waitType(t, hook, "hub.endpoint.disabled", 1)
 	require.Regexp(t, `^pap_live_`, n.ok(201, "POST", "/keys", `{"tenant_id":"`+tenant+`"}`)["api_key"])
 }
 

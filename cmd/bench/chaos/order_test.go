@@ -157,6 +157,8 @@ func TestChaosOrder(t *testing.T) {
 	runLoad(200 * time.Millisecond)
 	bed.postgres.Start()
 	runLoad(500 * time.Millisecond)
+	_, _, late := seen.Arrivals()
+	require.Zero(t, late, "only one that was frozen sends an accepted event after a later one")
 	thaw := bed.freeze(second, publishers)
 	stop()
 	thaw()

@@ -100,7 +100,7 @@ func (s *Service) Create(ctx context.Context, kind string, state State) (alert A
 			ID: id, Kind: kind, Target: state.Target, Events: state.Events, Product: state.Product, TenantID: state.TenantID, Enabled: state.Enabled,
 		})
 		alert = alertOf(row, nil)
-		return store.Wrap("storing the alert", err)
+		return alertStoreError("storing the alert", err)
 	})
 	if err != nil {
 		return Alert{}, "", err
@@ -149,7 +149,7 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, state State) (alert 
 			ID: id, Target: state.Target, Events: state.Events, Product: state.Product, TenantID: state.TenantID, Enabled: state.Enabled,
 		})
 		if err != nil {
-			return store.Wrap("changing the alert", err)
+			return alertStoreError("changing the alert", err)
 		}
 		reason := present.DisabledReason
 		if state.Enabled {
@@ -237,12 +237,12 @@ func (s *Service) checkMail() error {
 func checkReferences(ctx context.Context, queries *dbgen.Queries, state State) error {
 	if state.Product != nil {
 		if _, err := queries.ProductByName(ctx, *state.Product); err != nil {
-			return invalidReference(err, "body.product", "there is no such product")
+			return invalidReference(err, "body.product", noSuchProduct)
 		}
 	}
 	if state.TenantID != nil {
 		if _, err := queries.TenantByID(ctx, *state.TenantID); err != nil {
-			return invalidReference(err, "body.tenant_id", "there is no such tenant")
+			return invalidReference(err, "body.tenant_id", noSuchTenant)
 		}
 	}
 	return nil

@@ -87,3 +87,21 @@ func TestAlertsRefusals(t *testing.T) {
 	require.NoError(t, err)
 	b.refused(422, "alert_limit", "POST", "/alerts", b.admin, `{"kind":"email","target":"ops@example.com","events":["hub.*"]}`)
 }
+
+// An alert about a product ends with the product, and so does its endpoint; that of another
+// product stays.
+func TestAlertsOfADeletedProduct(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	b.ok(201, "POST", "/products", b.admin, `{"name":"crm","prefix":"crm"}`)
+	alert := func(product string) string {
+		return b.ok(201, "POST", "/alerts", b.admin, `{"kind":"webhook","target":"https://example.com/alerts","events":["hub.*"],"product":"`+product+`"}`)["id"].(string)
+	}
+	ended, other := alert("crm"), alert("shop")
+	b.ok(200, "DELETE", "/products/crm", b.admin, "")
+	b.refused(404, "not_found", "GET", "/alerts/"+ended, b.admin, "")
+	b.ok(200, "GET", "/alerts/"+other, b.admin, "")
+	var left []string
+	require.NoError(t, b.db.QueryRow(t.Context(), `select array_agg(id) from hub.endpoints where deleted_at is null`).Scan(&left))
+	require.Equal(t, []string{other}, left)
+}

@@ -133,14 +133,17 @@ type Discarded struct {
 }
 
 func (a *API) discardDelivery(ctx context.Context, in *idPath) (*struct{ Body Discarded }, error) {
-	if err := a.deps.Discarder.Discard(ctx, in.ID); err != nil {
+	tenant, err := a.deps.Discarder.Discard(ctx, in.ID)
+	setAuditResource(ctx, in.ID, tenant)
+	if err != nil {
 		return nil, err
 	}
 	return &struct{ Body Discarded }{Discarded{in.ID, delivery.Failed.String(), delivery.ReasonDiscarded}}, nil
 }
 
 func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retried }, error) {
-	target, err := a.deps.Requeuer.Requeue(ctx, in.ID, requestInfoOf(ctx).owner())
+	target, tenant, err := a.deps.Requeuer.Requeue(ctx, in.ID, requestInfoOf(ctx).owner())
+	setAuditResource(ctx, in.ID, tenant)
 	if err != nil {
 		return nil, err
 	}

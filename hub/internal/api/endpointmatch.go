@@ -80,6 +80,9 @@ func (a *API) eventToMatch(ctx context.Context, endpoint registry.Endpoint, in M
 
 // matchEvent reports whether an endpoint gets an event, and why.
 func matchEvent(ctx context.Context, endpoint registry.Endpoint, event hub.Event) (matches bool, reason string, err error) {
+	if endpoint.AbandonedAt != nil {
+		return false, "The endpoint was abandoned because it had been disabled for 15 days: no event makes a delivery until it is enabled.", nil
+	}
 	if !hub.MatchesEventType(endpoint.EventTypes, event.Type) {
 		return false, fmt.Sprintf("The endpoint does not subscribe to %s.", event.Type), nil
 	}

@@ -304,3 +304,25 @@ func TestLogIsLimitedAndMaskedForKeys(t *testing.T) {
 	}
 	require.Equal(t, 429, b.call("GET", "/deliveries", key, "").status)
 }
+
+// What operators do to a delivery is in the audit log of the delivery's tenant, also what is
+// refused.
+func TestDeliveriesOfTenantsAreAudited(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	own := b.logOf(0, "live")
+	requireEntry := func(action string, status int) {
+		t.Helper()
+		entry := items(b.ok(200, "GET", "/audit?limit=1", b.admin, ""))[0]
+		require.Equal(t, []any{"operator", action, float64(status), own.delivery, b.tenant[0].String()},
+			[]any{entry["actor"].(map[string]any)["type"], entry["action"], entry["status"], entry["resource_id"], entry["tenant_id"]})
+	}
+	b.refused(409, "delivery_settled", "POST", "/deliveries/"+own.delivery+"/discard", b.admin, "")
+	requireEntry("deliveries.discard", 409)
+	b.ok(202, "POST", "/deliveries/"+own.delivery+"/retry", b.admin, "")
+	requireEntry("deliveries.retry", 202)
+	b.ok(200, "POST", "/deliveries/"+own.delivery+"/discard", b.admin, "")
+	requireEntry("deliveries.discard", 200)
+	b.refused(409, "discarded", "POST", "/deliveries/"+own.delivery+"/retry", b.admin, "")
+	requireEntry("deliveries.retry", 409)
+}

@@ -49,9 +49,9 @@ type Directory interface {
 
 // Requeuer makes deliveries pending again.
 type Requeuer interface {
-	// Requeue makes one of the owner's deliveries pending and returns its target. It is a
-	// [hub.ErrConflict] if it cannot be sent again.
-	Requeue(ctx context.Context, id uuid.UUID, owner query.Owner) (target uuid.UUID, err error)
+	// Requeue makes one of the owner's deliveries pending and returns its target and its
+	// tenant. It is a [hub.ErrConflict] if it cannot be sent again.
+	Requeue(ctx context.Context, id uuid.UUID, owner query.Owner) (target, tenant uuid.UUID, err error)
 }
 
 // Deps is what a mounted product needs.

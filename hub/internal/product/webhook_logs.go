@@ -183,7 +183,7 @@ type RetriedWebhook struct {
 }
 
 func (p *Product) retryWebhook(ctx context.Context, in *idPath) (*struct{ Body RetriedWebhook }, error) {
-	target, err := p.deps.Requeuer.Requeue(ctx, in.ID, ownerOf(ctx))
+	target, _, err := p.deps.Requeuer.Requeue(ctx, in.ID, ownerOf(ctx))
 	if err != nil {
 		return nil, err
 	}

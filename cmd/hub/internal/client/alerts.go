@@ -17,7 +17,7 @@ type Alert struct {
 	TenantID       *string   `json:"tenant_id"`
 	Enabled        bool      `json:"enabled"`
 	DisabledReason *string   `json:"disabled_reason"`
-	Secret         string    `json:"secret"` // only in the answer that makes it
+	Secret         string    `json:"secret"` // only in the answer that makes it or rotates it
 	CreatedAt      time.Time `json:"created_at"`
 	UpdatedAt      time.Time `json:"updated_at"`
 }
@@ -69,6 +69,13 @@ func (c *Client) UpdateAlert(ctx context.Context, alertID string, in AlertSettin
 // DeleteAlert ends an alert.
 func (c *Client) DeleteAlert(ctx context.Context, alertID string) error {
 	return discard(send[Empty](ctx, c, call{method: http.MethodDelete, path: alertsPath + "/" + id(alertID)}))
+}
+
+// RotateAlertSecret replaces the secret of an alert's webhooks. The old one signs too for
+// overlapSeconds. The new one is shown this once.
+func (c *Client) RotateAlertSecret(ctx context.Context, alertID string, overlapSeconds int64) (Reply[Alert], error) {
+	body := map[string]int64{"overlap_seconds": overlapSeconds}
+	return send[Alert](ctx, c, post(alertsPath+"/"+id(alertID)+"/rotate-secret", body))
 }
 
 // TestAlert sends a test to an alert.

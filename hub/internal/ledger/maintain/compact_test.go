@@ -95,7 +95,7 @@ func TestParkedDeliveriesKeepNoWholeDay(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, detail.Attempts, 1)
 	require.JSONEq(t, `{"n":3000}`, string(detail.Payload))
-	_, err = maintain.NewRequeuer(c.pool, reader).Requeue(t.Context(), c.parked[0], query.Owner{})
+	_, _, err = maintain.NewRequeuer(c.pool, reader).Requeue(t.Context(), c.parked[0], query.Owner{})
 	require.NoError(t, err)
 	replay, err := c.Create(t.Context(), query.Filter{Status: "parked"}, maintain.Creator{Label: "test"})
 	require.NoError(t, err)

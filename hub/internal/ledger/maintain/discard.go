@@ -42,31 +42,31 @@ func NewDiscarder(pool *pgxpool.Pool, reader *query.Reader, onDiscards func(prod
 
 // Discard fails a pending or parked delivery with the reason discarded. It waits for an
 // attempt under way: the next one of the same order must not overtake it. It is a
-// [hub.ErrConflict] if the delivery was received or settled, or the attempt does not end.
-func (d *Discarder) Discard(ctx context.Context, id uuid.UUID) error {
+// [hub.ErrConflict] if the delivery was received or settled, or the attempt does not end. It
+// returns the delivery's tenant, as far as it is known, with an error too.
+func (d *Discarder) Discard(ctx context.Context, id uuid.UUID) (tenant uuid.UUID, err error) {
 	if err := d.reader.Materialize(ctx); err != nil {
-		return err
+		return uuid.Nil, err
 	}
 	for deadline := time.Now().Add(discardWait); ; {
-		done, err := d.tryDiscard(ctx, id)
-		if done || err != nil {
-			return err
+		found, err := d.tryDiscard(ctx, id)
+		if found.isWaiting || err != nil {
+			return found.tenant, err
 		}
 		if time.Now().After(deadline) {
-			return errUnderWay
+			return found.tenant, errUnderWay
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return found.tenant, ctx.Err()
 		case <-time.After(discardPause):
 		}
 	}
 }
 
-// tryDiscard fails a delivery that no process has leased; done is false if one has, or if
+// tryDiscard fails a delivery that no process has leased; isWaiting is false if one has, or if
 // another transaction keeps its ordering key locked.
-func (d *Discarder) tryDiscard(ctx context.Context, id uuid.UUID) (done bool, err error) {
-	var found discardable
+func (d *Discarder) tryDiscard(ctx context.Context, id uuid.UUID) (found discardable, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if err := ledger.LockOrders(ctx, tx, "hub.deliveries", []uuid.UUID{id}); err != nil {
 			return err
@@ -76,19 +76,19 @@ func (d *Discarder) tryDiscard(ctx context.Context, id uuid.UUID) (done bool, er
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return false, query.ErrNotFound
+		return found, query.ErrNotFound
 	case ledger.IsLockTimeout(err):
-		return false, nil
+		return found, nil
 	case err != nil:
-		return false, fmt.Errorf("discarding a delivery: %w", err)
+		return found, fmt.Errorf("discarding a delivery: %w", err)
 	case found.isInbound:
-		return false, errReceived
+		return found, errReceived
 	case found.isSettled:
-		return false, errNotWaiting
+		return found, errNotWaiting
 	case found.isWaiting:
 		d.onDiscards(found.product, 1)
 	}
-	return found.isWaiting, nil
+	return found, nil
 }
 
 // discardable says whether a delivery can be discarded.
@@ -97,6 +97,7 @@ type discardable struct {
 	isWaiting bool // pending and not leased, or parked: it was discarded
 	isSettled bool
 	product   string
+	tenant    uuid.UUID
 }
 
 // discardUnleased fails a delivery that waits and that no process has leased. It is
@@ -104,7 +105,7 @@ type discardable struct {
 func discardUnleased(ctx context.Context, tx pgx.Tx, id uuid.UUID) (found discardable, err error) {
 	err = tx.QueryRow(ctx, `
 		with found as (
-			select d.id, d.inbound, d.product, d.status in (1, 3) as settled,
+			select d.id, d.inbound, d.product, d.tenant_id, d.status in (1, 3) as settled,
 				d.status = 2 or d.status = 0 and `+ledger.UnleasedSQL+` as waiting
 			from hub.deliveries d where d.id = $1 for update of d),
 		moved as (
@@ -113,6 +114,6 @@ func discardUnleased(ctx context.Context, tx pgx.Tx, id uuid.UUID) (found discar
 		counted as (
 			insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, failed)
 			select date_trunc('minute', now()), tenant_id, target_id, product, 1 from moved)
-		select inbound, product, settled, waiting from found`, id).Scan(&found.isInbound, &found.product, &found.isSettled, &found.isWaiting)
+		select inbound, product, tenant_id, settled, waiting from found`, id).Scan(&found.isInbound, &found.product, &found.tenant, &found.isSettled, &found.isWaiting)
 	return found, err
 }

@@ -18,6 +18,9 @@ func TestDiscardMeetsSettlement(t *testing.T) {
 	t.Parallel()
 	pool, failed := hubtest.Database(t), 0
 	discarder := maintain.NewDiscarder(pool, query.NewReader(pool), func(_ string, n int) { failed += n })
-	ledgertest.MeetSettlement(t, pool, func(ids []uuid.UUID) error { return discarder.Discard(t.Context(), ids[1]) })
+	ledgertest.MeetSettlement(t, pool, func(ids []uuid.UUID) error {
+		_, err := discarder.Discard(t.Context(), ids[1])
+		return err
+	})
 	require.Equal(t, 1, failed)
 }

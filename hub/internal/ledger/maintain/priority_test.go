@@ -109,7 +109,7 @@ func TestReplaysAndRecoveriesAreBulk(t *testing.T) {
 
 	requeuer := maintain.NewRequeuer(j.pool, query.NewReader(j.pool))
 	for _, id := range ids[:2] {
-		_, err := requeuer.Requeue(t.Context(), id, query.Owner{})
+		_, _, err := requeuer.Requeue(t.Context(), id, query.Owner{})
 		require.NoError(t, err)
 	}
 	require.Equal(t, hub.PriorityNormal, j.priority(ids[0]))

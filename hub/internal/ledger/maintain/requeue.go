@@ -63,18 +63,18 @@ func NewRequeuer(pool *pgxpool.Pool, reader *query.Reader) *Requeuer {
 	return &Requeuer{pool: pool, reader: reader}
 }
 
-// Requeue makes one of the owner's deliveries pending and returns its target. A person waits for it: it is not
-// bulk any more. It is an [hub.ErrConflict] if
-// the delivery was received or discarded, the payload is gone or erased, or the endpoint is disabled or
-// deleted.
-func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID, owner query.Owner) (target uuid.UUID, err error) {
+// Requeue makes one of the owner's deliveries pending, and returns its target and its tenant. A
+// person waits for it: it is not bulk any more. It is a [hub.ErrConflict] if the delivery was
+// received or discarded, the payload is gone or erased, or the endpoint is disabled or deleted;
+// target and tenant are returned then too. The tenant of an alert's is the nil UUID.
+func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID, owner query.Owner) (target, tenant uuid.UUID, err error) {
 	if err := r.reader.Materialize(ctx); err != nil {
-		return target, err
+		return target, tenant, err
 	}
 	var hasPayload, isWhole, accepts, isInbound, isDeleted, isDiscarded bool
 	err = r.pool.QueryRow(ctx, `
 		with found as (
-			select d.id, d.target_id, d.status, d.inbound, coalesce(d.reason = '`+delivery.ReasonDiscarded+`', false) as discarded,
+			select d.id, d.tenant_id, d.target_id, d.status, d.inbound, coalesce(d.reason = '`+delivery.ReasonDiscarded+`', false) as discarded,
 				not d.integration and not exists (select from hub.endpoints t where t.id = d.target_id and t.deleted_at is null) as deleted, d.next_attempt_at is not null as waiting, e.seq is not null as payload,
 				coalesce(`+notErasedSQL+`, false) as whole, `+targetAcceptsSQL+` as takes
 			from hub.deliveries d
@@ -85,26 +85,26 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID, owner query.Owner)
 		kept as (`+moveFirstAttemptSQL+`),
 		requeued as (
 			update hub.deliveries d `+setPendingSQL+`, spent = 0, priority = least(priority, 0) from sendable s where d.id = s.id)
-		select target_id, payload, whole, takes, inbound, deleted, discarded from found`, id, owner.TenantID, owner.Environment).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound, &isDeleted, &isDiscarded)
+		select target_id, tenant_id, payload, whole, takes, inbound, deleted, discarded from found`, id, owner.TenantID, owner.Environment).Scan(&target, &tenant, &hasPayload, &isWhole, &accepts, &isInbound, &isDeleted, &isDiscarded)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return target, query.ErrNotFound
+		return target, tenant, query.ErrNotFound
 	case err != nil:
-		return target, fmt.Errorf("requeueing a delivery: %w", err)
+		return target, tenant, fmt.Errorf("requeueing a delivery: %w", err)
 	case isInbound:
-		return target, errReceived
+		return target, tenant, errReceived
 	case !hasPayload:
-		return target, errPayloadGone
+		return target, tenant, errPayloadGone
 	case !isWhole:
-		return target, errErased
+		return target, tenant, errErased
 	case isDiscarded:
-		return target, errDiscarded
+		return target, tenant, errDiscarded
 	case isDeleted:
-		return target, errDeleted
+		return target, tenant, errDeleted
 	case !accepts:
-		return target, errNoTarget
+		return target, tenant, errNoTarget
 	}
-	return target, nil
+	return target, tenant, nil
 }
 
 // requeueBatch makes up to limit matching deliveries pending, oldest first, as bulk unless
