@@ -53,5 +53,5 @@ func TestTenantExample(t *testing.T) {
 	t.Parallel()
 	s, c := ownHub(t)
 	printed := c.withEnv("HUB_URL", s.url).runExample("docs/tenants.md")
-	require.Regexp(t, `(?s)as it may have: 1 of 1.*exit code 1\n.*endpoints +default\n.*deleted Acme.*\(invalid_key, .*exit code 4\n.*deleted crm`, printed)
+	require.Regexp(t, `(?s)as it may have: 1 of 1.*exit code 1\n.*endpoints +default\n.*\(too_many_deliveries, .*exit code 1\n.*deleted Acme.*\(invalid_key, .*exit code 4\n.*deleted crm`, printed)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/config"
@@ -95,6 +96,40 @@ func (p place) noSignals(t *testing.T) {
 		require.NoError(t, p.pool.QueryRow(t.Context(), `select (select count(*) from hub.signals), (select count(*) from hub.deliveries where status = 0)`).Scan(&signals, &pending))
 		return signals+pending == 0
 	}, 2*soon, 5*tick)
+}
+
+// A tenant's endpoint gets to know that an integration failed and recovered, and that another
+// endpoint was abandoned.
+func TestIntegrationsAndAbandonedEndpointsArePublished(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	watching := newHook(t, nil)
+	a.endpoint(watching, `"event_types":["hub.*"]`)
+	unused := a.endpoint(newHook(t, nil), `"event_types":["a.*"]`)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		_, err := p.pool.Exec(t.Context(), sql, args...)
+		require.NoError(t, err)
+	}
+	integration := uuid.NewString()
+	exec(`insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url) values ($1, $2, 'live', 'clinic', 'inactive', 'https://hub.example.com/w')`, integration, a.tenant)
+	exec(`update hub.integrations set status = 'error', last_error = 'the peer answered 503', error_at = now() where id = $1`, integration)
+	failed := waitType(t, watching, "hub.integration.error", 1)[0]
+	require.Equal(t, []any{integration, "clinic", "the peer answered 503", a.tenant, "live"},
+		[]any{failed.Data["integration_id"], failed.Data["peer"], failed.Data["error"], failed.Data["tenant_id"], failed.Data["environment"]})
+	require.NotEmpty(t, failed.Data["error_since"])
+	exec(`update hub.integrations set status = 'active' where id = $1`, integration)
+	recovered := waitType(t, watching, "hub.integration.recovered", 1)[0]
+	require.Equal(t, []any{integration, "clinic"}, []any{recovered.Data["integration_id"], recovered.Data["peer"]})
+	require.NotEmpty(t, recovered.Data["recovered_at"])
+
+	exec(`update hub.endpoints set enabled = false, disabled_at = now() - interval '15 days', abandoned_at = now() where id = $1`, unused)
+	abandoned := waitType(t, watching, "hub.endpoint.abandoned", 1)[0]
+	require.Equal(t, []any{unused, "Tenant"}, []any{abandoned.Data["endpoint_id"], abandoned.Data["tenant_name"]})
+	require.NotEmpty(t, abandoned.Data["abandoned_at"])
+	p.noSignals(t)
+	require.Len(t, envelopesOf(t, watching), 3)
 }
 
 // An endpoint at which every attempt fails is published as failing, once. It recovers when
