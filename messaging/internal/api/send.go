@@ -296,7 +296,7 @@ func (h senderHeaders) tokens(hasKey bool) (tokens []string) {
 
 // authenticateSender returns the caller of the send API: a key of a connected product, or the
 // holder of an API token. Where a request has several of them, each has to be valid and of one
-// company.
+// company; beside a key a user's access token may be one of them.
 func (a *API) authenticateSender(ctx context.Context, headers senderHeaders) (from sender, err error) {
 	caller, hasKey := module.CallerFrom(ctx)
 	tokens := headers.tokens(hasKey)
@@ -313,6 +313,9 @@ func (a *API) authenticateSender(ctx context.Context, headers senderHeaders) (fr
 	for _, token := range tokens {
 		row, err := a.store.APITokenByHash(ctx, accounts.HashSecret(token), a.host.Now())
 		isFirst := from.subject == ""
+		if errors.Is(err, pgx.ErrNoRows) && hasKey && a.isUserOf(ctx, from.scope, token) {
+			continue
+		}
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && !isFirst && row.APIToken.CompanyID != from.scope.Company {
 			return sender{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This is not a valid API token, or not one of the same company.")
 		}
@@ -330,6 +333,12 @@ func (a *API) authenticateSender(ctx context.Context, headers senderHeaders) (fr
 		}
 	}
 	return from, nil
+}
+
+// isUserOf reports whether an access token is that of a user of a company.
+func (a *API) isUserOf(ctx context.Context, scope store.Scope, token string) bool {
+	caller, err := a.Authenticate(ctx, token)
+	return err == nil && caller.TenantID == scope.Tenant
 }
 
 // invalidField returns the error of one field with a code of the platform.

@@ -40,6 +40,7 @@ func TestSendRefusals(t *testing.T) {
 		"a key and another's token":  {[]string{"apikey", key, "Authorization", "Bearer " + otherToken}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
 		"a key and another's key":    {[]string{"X-Integration-Key", key, "apikey", otherKey}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
 		"a key and another's apikey": {[]string{"X-Integration-Key", key, "apikey", otherToken}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"a key and another's user":   {[]string{"X-Integration-Key", key, "Authorization", "Bearer " + other.Token}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
 		"a key and no token":         {[]string{"X-Integration-Key", key, "Authorization", "Basic eDp5"}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
 		"no connection":              {[]string{"apikey", otherToken}, object{"number": ana, "body": "x"}, 400, "ERR_WAPP_NOT_INITIALIZED"},
 		"credentials come first":     {nil, object{"number": 5}, 401, "ERR_SESSION_EXPIRED"},
@@ -79,7 +80,7 @@ func TestSendRefusals(t *testing.T) {
 	require.Empty(t, company.Hub.EventTypes(company.Tenant))
 	// Several credentials of one company are as good as one.
 	second := company.APIToken() // the first has reached its limit
-	for _, headers := range [][]string{{"X-Integration-Key", key, "apikey", key}, {"apikey", key, "Authorization", "Bearer " + token}, {"Authorization", "Bearer " + second, "apikey", token}} {
+	for _, headers := range [][]string{{"X-Integration-Key", key, "apikey", key}, {"apikey", key, "Authorization", "Bearer " + token}, {"Authorization", "Bearer " + second, "apikey", token}, {"X-Integration-Key", key, "Authorization", "Bearer " + company.Token}} {
 		anybody.OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "x"}, headers...)
 	}
 }

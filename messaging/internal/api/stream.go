@@ -238,8 +238,8 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// position tells the client how far it has read, without an event: it comes back to there, also
-// where there was no event that its user sees.
+// position returns the lines that say how far the stream is, without an event. The client resumes
+// from there, also where its user has seen no event.
 func (r *streamReader) position() string {
 	if r.reset {
 		return "\n" // the event reset says it

@@ -44,7 +44,7 @@ func (t *Tx) FindOrCreateContact(ctx context.Context, scope Scope, number, name 
 }
 
 // CreateContact inserts a contact and publishes it. It sets the id, the key of the number
-// and the times. addTags gives it its tags, which webhooks get with it.
+// and the times. addTags stores its tags, which webhooks get, too.
 func (t *Tx) CreateContact(ctx context.Context, scope Scope, c Contact, addTags func(Contact) error) (Contact, error) {
 	created, err := t.InsertContact(ctx, dbgen.InsertContactParams{
 		CompanyID: scope.Company, Name: c.Name, Number: c.Number, NumberKey: chat.NumberKey(c.Number), Email: c.Email, PictureURL: c.PictureURL,
