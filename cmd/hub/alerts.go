@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -237,29 +238,17 @@ func newAlertsDelete(a *app) *cobra.Command {
 }
 
 func newAlertsRotate(a *app) *cobra.Command {
-	var overlap string
-	cmd := &cobra.Command{
+	return newRotation(a, &cobra.Command{
 		Use:   "rotate-secret ID",
 		Short: "Make a new secret for a webhook; for a while it is signed with both",
 		Args:  exactly("the alert's ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			length, err := parseDuration(overlap)
-			if err != nil {
-				return err
-			}
-			c, err := a.operatorClient()
-			if err != nil {
-				return err
-			}
-			reply, err := c.RotateAlertSecret(cmd.Context(), args[0], int64(length.Seconds()))
-			if err != nil {
-				return err
-			}
-			return a.printNewAlertSecret(reply)
-		},
-	}
-	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old secret signs too: 0s, 1h, 24h, 7d")
-	return cmd
+	}, "how long the old secret signs too", func(ctx context.Context, c *client.Client, id string, overlap time.Duration) error {
+		reply, err := c.RotateAlertSecret(ctx, id, overlap)
+		if err != nil {
+			return err
+		}
+		return a.printNewAlertSecret(reply)
+	})
 }
 
 func newAlertsTest(a *app) *cobra.Command {

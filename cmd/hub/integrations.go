@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -180,34 +181,22 @@ func newIntegrationsUpdate(a *app) *cobra.Command {
 }
 
 func newIntegrationsRotate(a *app) *cobra.Command {
-	var overlap string
-	cmd := &cobra.Command{
+	return newRotation(a, &cobra.Command{
 		Use:     "rotate-secret ID",
 		Short:   "Make a new webhook secret and tell the peer; it is shown this once",
 		Example: `  export HUB_WEBHOOK_SECRET=$(hub integrations rotate-secret 0198… -q)`,
 		Args:    exactly("the integration's ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			length, err := parseDuration(overlap)
-			if err != nil {
-				return err
-			}
-			c, err := a.operatorClient()
-			if err != nil {
-				return err
-			}
-			reply, err := c.RotateIntegrationSecret(cmd.Context(), args[0], length)
-			if err != nil {
-				return err
-			}
-			i := reply.Value
-			if !a.json() {
-				a.note(secretShownOnce)
-			}
-			return a.printCreated(reply.Raw, i.Secret, "secret", i.Secret, "id", i.ID, "peer", i.Product, "status", integrationStatus(i))
-		},
-	}
-	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old secret stays valid: 0s, 1h, 24h, 7d")
-	return cmd
+	}, "how long the old secret stays valid", func(ctx context.Context, c *client.Client, id string, overlap time.Duration) error {
+		reply, err := c.RotateIntegrationSecret(ctx, id, overlap)
+		if err != nil {
+			return err
+		}
+		i := reply.Value
+		if !a.json() {
+			a.note(secretShownOnce)
+		}
+		return a.printCreated(reply.Raw, i.Secret, "secret", i.Secret, "id", i.ID, "peer", i.Product, "status", integrationStatus(i))
+	})
 }
 
 // newIntegrationsChange makes a command that changes the status of integrations.

@@ -157,33 +157,22 @@ func keyStatus(k client.Key, now time.Time) string {
 }
 
 func newKeysRotate(a *app) *cobra.Command {
-	var overlap string
 	cmd := &cobra.Command{
 		Use:     "rotate ID",
 		Short:   "Replace a key; the old one works for a while longer",
 		Example: `  hub keys rotate 0198… --overlap 1h`,
 		Args:    exactly("the key's ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			length, err := parseDuration(overlap)
-			if err != nil {
-				return err
-			}
-			c, err := a.operatorClient()
-			if err != nil {
-				return err
-			}
-			reply, err := c.RotateKey(cmd.Context(), args[0], length)
-			if err != nil {
-				return err
-			}
-			if length > 0 {
-				a.note("the old key works for another %s", overlap)
-			}
-			return a.printNewKey(reply)
-		},
 	}
-	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old key stays valid: 0s, 1h, 24h, 7d")
-	return cmd
+	return newRotation(a, cmd, "how long the old key stays valid", func(ctx context.Context, c *client.Client, id string, overlap time.Duration) error {
+		reply, err := c.RotateKey(ctx, id, overlap)
+		if err != nil {
+			return err
+		}
+		if overlap > 0 {
+			a.note("the old key works for another %s", cmd.Flag("overlap").Value)
+		}
+		return a.printNewKey(reply)
+	})
 }
 
 func newKeysRevoke(a *app) *cobra.Command {

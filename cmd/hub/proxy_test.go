@@ -2,8 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -29,29 +27,11 @@ func newProxy(t *testing.T) (address string) {
 		case r.Method != http.MethodConnect || !strings.HasSuffix(r.RequestURI, ":80"):
 			w.WriteHeader(http.StatusForbidden)
 		default:
-			tunnel(w, receiver.Listener.Addr().String())
+			hubtest.Tunnel(w, receiver.Listener.Addr().String())
 		}
 	}))
 	t.Cleanup(proxy.Close)
 	return proxy.Listener.Addr().String()
-}
-
-// tunnel connects the client of a response with an address, until one of them ends.
-func tunnel(w http.ResponseWriter, address string) {
-	to, err := net.Dial("tcp", address)
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		_ = to.Close()
-		return
-	}
-	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-	go func() { _, _ = io.Copy(to, conn); _ = to.Close() }()
-	_, _ = io.Copy(conn, to)
-	_ = conn.Close()
 }
 
 // The example of an egress proxy in docs/receivers.md does what it says: the ping arrives

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +12,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/config"
+	"integrationhub/hub/hubtest"
 )
 
 // With HUB_EGRESS_PROXY deliveries to other machines go through the proxy, to the address that
@@ -34,20 +33,7 @@ func TestEgressProxy(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		to, err := net.Dial("tcp", receiver.Host)
-		if err != nil {
-			w.WriteHeader(http.StatusBadGateway)
-			return
-		}
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			_ = to.Close()
-			return
-		}
-		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-		go func() { _, _ = io.Copy(to, conn); _ = to.Close() }()
-		_, _ = io.Copy(conn, to)
-		_ = conn.Close()
+		hubtest.Tunnel(w, receiver.Host)
 	}))
 	t.Cleanup(proxy.Close)
 	address := strings.TrimPrefix(proxy.URL, "http://")

@@ -72,10 +72,9 @@ func (c *Client) DeleteAlert(ctx context.Context, alertID string) error {
 }
 
 // RotateAlertSecret replaces the secret of an alert's webhooks. The old one signs too for
-// overlapSeconds. The new one is shown this once.
-func (c *Client) RotateAlertSecret(ctx context.Context, alertID string, overlapSeconds int64) (Reply[Alert], error) {
-	body := map[string]int64{"overlap_seconds": overlapSeconds}
-	return send[Alert](ctx, c, post(alertsPath+"/"+id(alertID)+"/rotate-secret", body))
+// overlap. The new one is shown this once.
+func (c *Client) RotateAlertSecret(ctx context.Context, alertID string, overlap time.Duration) (Reply[Alert], error) {
+	return send[Alert](ctx, c, post(alertsPath+"/"+id(alertID)+"/rotate-secret", overlapInput(overlap)))
 }
 
 // TestAlert sends a test to an alert.
