@@ -66,9 +66,9 @@ type StreamEvent struct {
 // StreamInput selects where a stream begins.
 type StreamInput struct {
 	TokenInput
-	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"Id of the last event that was read: what came since comes first, for an hour; then the event reset says that the inbox has to be loaded anew"`
-	LastEvent   string `query:"lastEventId" maxLength:"20" doc:"The same as Last-Event-ID, for browsers: theirs sends the header only when it comes back by itself, with the same ticket"`
-	Ticket      string `query:"ticket" maxLength:"100" doc:"Of POST /events/ticket, for browsers"`
+	LastEventID      string `header:"Last-Event-ID" maxLength:"20" doc:"Id of the last event that was read: what came since comes first, for an hour; then the event reset says that the inbox has to be loaded anew"`
+	QueryLastEventID string `query:"lastEventId" maxLength:"20" doc:"The same as Last-Event-ID, for browsers: theirs sends the header only when it comes back by itself, with the same ticket"`
+	Ticket           string `query:"ticket" maxLength:"100" doc:"Of POST /events/ticket, for browsers"`
 }
 
 // bindStream binds the event stream, whose response never ends by itself.
@@ -122,7 +122,7 @@ func (a *API) newStreamReader(ctx context.Context, in *StreamInput) (reader *str
 	if reader.end, err = a.realtime.Begin(user.scope.Company, user.user.ID); err != nil {
 		return nil, err
 	}
-	if err = reader.begin(ctx, cmp.Or(in.LastEventID, in.LastEvent)); err != nil {
+	if err = reader.begin(ctx, cmp.Or(in.LastEventID, in.QueryLastEventID)); err != nil {
 		reader.end()
 	}
 	return reader, err

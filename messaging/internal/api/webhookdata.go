@@ -1,8 +1,6 @@
 package api
 
 import (
-	"slices"
-
 	"github.com/google/uuid"
 
 	"integrationhub/messaging/internal/chat"
@@ -72,8 +70,7 @@ func (*WebhookData) Ticket(t store.TicketView, earlier chat.TicketStatus) (any, 
 
 // Contact implements [store.WebhookData].
 func (*WebhookData) Contact(c store.Contact, tags []store.ContactTag) (any, error) {
-	ofOthers := func(tag store.ContactTag) bool { return tag.ContactID != c.ID }
-	contacts, err := toContacts([]store.Contact{c}, slices.DeleteFunc(slices.Clone(tags), ofOthers))
+	contacts, err := toContacts([]store.Contact{c}, tags)
 	if err != nil {
 		return nil, err
 	}

@@ -28,8 +28,7 @@ type WebhookData interface {
 	// Ticket returns the data of ticket.created and, with the status before the change, of
 	// ticket.updated.
 	Ticket(t TicketView, earlier chat.TicketStatus) (any, error)
-	// Contact returns the data of contact.created. tags are those of the contact, and may be those
-	// of others too.
+	// Contact returns the data of contact.created; tags are the contact's.
 	Contact(c Contact, tags []ContactTag) (any, error)
 }
 
@@ -169,9 +168,13 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 		if err != nil {
 			return nil, fmt.Errorf("loading tags of contacts: %w", err)
 		}
+		tagsOf := make(map[int64][]ContactTag)
+		for _, tag := range tags {
+			tagsOf[tag.ContactID] = append(tagsOf[tag.ContactID], tag)
+		}
 		for i, c := range contacts {
 			list[i].orderingKey = chat.FormatID(c.ID)
-			if list[i].data, err = t.webhooks.Contact(c, tags); err != nil {
+			if list[i].data, err = t.webhooks.Contact(c, tagsOf[c.ID]); err != nil {
 				return nil, err
 			}
 		}
