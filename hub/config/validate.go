@@ -38,6 +38,7 @@ func (c Config) Validate() error {
 	check.require(err == nil && port != "", "listen", "must be host:port, e.g. 127.0.0.1:8080")
 	check.require(c.Env == Development || c.Env == Production, "env", "must be development or production")
 	check.require(c.SandboxAutoconnect == "0" || c.SandboxAutoconnect == "1", "sandbox_autoconnect", "must be 0 or 1")
+	check.require(c.SignUp == SignUpOpen || c.SignUp == SignUpOperators, "sign_up", "must be open or operators")
 	check.require(c.DataDir != "", "data_dir", "must name a directory")
 	check.require(slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log_level", "must be debug, info, warn or error")
 	check.require(ratePattern.MatchString(c.KeyRate), "key_rate", "must be like 100-M, or 0 for no limit")

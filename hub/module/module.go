@@ -97,6 +97,11 @@ type ErrorFormat struct {
 	Write     func(ErrorResponse) any
 }
 
+// MetadataSignUp is the key in an operation's Metadata that is true where the operation creates
+// an account. Where HUB_SIGN_UP leaves that to operators, the hub answers 403
+// user_creation_disabled to everybody else.
+const MetadataSignUp = "sign-up"
+
 // MetadataCallerCheck is the key in an operation's Metadata of its [CallerCheck].
 const MetadataCallerCheck = "caller-check"
 

@@ -223,7 +223,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 		if err := s.open(ctx, hostedProduct, operators, limits); err != nil {
 			return fmt.Errorf("opening product %s: %w", hostedProduct.spec.Name, err)
 		}
-		if err := s.mountProduct(hostedProduct, limits); err != nil {
+		if err := s.mountProduct(hostedProduct, operators, limits); err != nil {
 			return err
 		}
 	}
@@ -307,16 +307,20 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 }
 
 // mountProduct mounts the API and the pages of a product.
-func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
+func (s *Server) mountProduct(hostedProduct *hosted, operators *auth.Service, limits keyLimits) error {
 	app := s.app
 	if hostedProduct.listener != nil {
 		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads, &s.formats, s.countLimited)
 		app = hostedProduct.app
 	}
 	s.engine.metrics.RegisterProduct(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
+	var signUps product.Operators
+	if s.options.Config.SignUp == config.SignUpOperators {
+		signUps = operators
+	}
 	mounted, err := product.Mount(app, hostedProduct.path, hostedProduct.spec, hostedProduct.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
-		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Requeuer: s.engine.requeuer, Wake: s.engine.dispatcher.Wake, Audit: audit.NewRecorder(s.storage.api),
+		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Requeuer: s.engine.requeuer, Wake: s.engine.dispatcher.Wake, Audit: audit.NewRecorder(s.storage.api), Operators: signUps,
 		OnReceived: func(outcome string) { s.engine.metrics.CountReceived(hostedProduct.spec.Name, outcome) },
 		Now:        time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.IsProduction(),
 		References: func() []reference.Link { return s.references(hostedProduct.listener != nil) },

@@ -33,7 +33,7 @@ func (a *API) routes() []rest.Route {
 func (a *API) accountRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
-		rest.Post(v+"/auth/register", rest.Anyone, 201, "auth.register", "Register a clinic with its first administrator", rest.Handle(a.signUp)),
+		rest.Post(v+"/auth/register", rest.Anyone, 201, "auth.register", "Register a clinic with its first administrator", rest.SignUp(rest.Handle(a.signUp))),
 		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.authenticator.HandleLogin), 401)),
 		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.authenticator.HandleRefresh), 401)),
 		rest.Post(v+"/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", rest.Handle(a.authenticator.HandleLogout)),

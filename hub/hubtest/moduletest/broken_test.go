@@ -43,7 +43,9 @@ func post(t *testing.T, url, token, body string, into any) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	defer res.Body.Close()
@@ -166,6 +168,9 @@ func broken() map[string]struct {
 		"does nothing": {brokenModule{handle: func(context.Context, module.Host, pgx.Tx, hub.Event, module.Instance) error { return nil }}, "has no effect and is not ignored"},
 		"open door":    {brokenModule{routes: extra("/api/v1/extra")}, "names no security scheme"},
 		"one for all":  {brokenModule{routes: extra("/api/v1/extra/{text}", map[string][]string{module.SchemeBearer: {}})}, "has no resource"},
+		"open sign-up": {brokenModule{routes: func(api huma.API) {
+			delete(api.OpenAPI().Paths["/api/v1/auth/register"].Post.Metadata, module.MetadataSignUp)
+		}}, "TestSuite/sign-up"},
 		"any token":    {brokenModule{accept: true}, "TestSuite/tokens"},
 		"bad version":  {brokenModule{spec: func(s *module.Spec) { s.Version = "1" }}, "TestSuite/spec"},
 		"more than it handles": {brokenModule{spec: func(s *module.Spec) {

@@ -51,6 +51,7 @@ func Run(t *testing.T, c Case) {
 		{"operations", checkOperations},
 		{"tokens", checkTokens},
 		{"tenants", checkTenants},
+		{"sign-up", checkSignUp},
 		{"handle", checkHandle},
 		{"presenter", checkPresenter},
 		{"jobs and pages", checkJobsAndPages},

@@ -137,7 +137,7 @@ type notesOutput struct {
 
 // RegisterRoutes implements [module.Instance].
 func (i *instance) RegisterRoutes(api huma.API) {
-	huma.Register(api, huma.Operation{OperationID: "auth.register", Method: http.MethodPost, Path: "/api/v1/auth/register", DefaultStatus: 201}, i.register)
+	huma.Register(api, huma.Operation{OperationID: "auth.register", Method: http.MethodPost, Path: "/api/v1/auth/register", DefaultStatus: 201, Metadata: map[string]any{module.MetadataSignUp: true}}, i.register)
 	huma.Register(api, huma.Operation{
 		OperationID: "notes.list", Method: http.MethodGet, Path: "/api/v1/notes",
 		Security: []map[string][]string{{module.SchemeBearer: {}}},

@@ -222,13 +222,7 @@ func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, info *re
 		entry.ResourceID = id.String()
 	}
 	if info.operator != nil {
-		entry.ActorType, entry.ActorLabel = audit.ActorOperator, info.operator.Label()
-		if info.operator.IsToken {
-			entry.ActorType, entry.ActorLabel = audit.ActorToken, info.operator.Name
-		}
-		if info.operator.ID != uuid.Nil {
-			entry.ActorID = info.operator.ID.String()
-		}
+		entry.SetActor(info.operator.Actor())
 	}
 	if info.key != nil {
 		entry.ActorType, entry.ActorID, entry.ActorLabel = audit.ActorKey, info.key.KeyID.String(), info.key.Label

@@ -29,6 +29,18 @@ const (
 	ActorAnonymous  = "anonymous"
 )
 
+// Actor is who did something.
+type Actor struct {
+	Type  string // one of the kinds above
+	ID    string // may be empty
+	Label string // for people
+}
+
+// SetActor sets who did it.
+func (e *Entry) SetActor(actor Actor) {
+	e.ActorType, e.ActorID, e.ActorLabel = actor.Type, actor.ID, actor.Label
+}
+
 // Entry is one action, successful or refused.
 type Entry struct {
 	ID         uuid.UUID // UUIDv7; set by Record

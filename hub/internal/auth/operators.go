@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
@@ -50,6 +51,18 @@ func (o Operator) Label() string {
 		return o.Name
 	}
 	return o.Email
+}
+
+// Actor returns the operator as the audit log names it.
+func (o Operator) Actor() audit.Actor {
+	actor := audit.Actor{Type: audit.ActorOperator, Label: o.Label()}
+	if o.IsToken {
+		actor.Type, actor.Label = audit.ActorToken, o.Name
+	}
+	if o.ID != uuid.Nil {
+		actor.ID = o.ID.String()
+	}
+	return actor
 }
 
 // Config holds the settings of a [Service].

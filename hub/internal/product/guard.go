@@ -14,6 +14,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/integration"
@@ -35,6 +36,7 @@ const HeaderEnvironment = "X-Environment"
 type access struct {
 	rest.Credentials
 	isHandshake bool // keys of inactive integrations may call it; they are checked against the newest configuration
+	isSignUp    bool // it creates an account
 }
 
 // requestInfo is what the guard knows of a request and what handlers add for the audit
@@ -49,6 +51,9 @@ type requestInfo struct {
 
 	isUnverified bool           // a webhook whose signature was not verified: it is counted
 	webhook      *signedWebhook // a webhook whose signature holds; nil: the request is none
+
+	operator *auth.Operator // who creates an account; nil: the request is no such one
+	created  uuid.UUID      // the account's tenant
 }
 
 type requestInfoKey struct{}
@@ -75,6 +80,7 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	required := access{
 		Credentials: rest.Access(op.Security).Credentials(),
 		isHandshake: op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister,
+		isSignUp:    op.Metadata[module.MetadataSignUp] == true,
 	}
 	err := p.authorize(bounded, c, required, info)
 	bounded = module.WithClientIP(bounded, info.clientIP)
@@ -112,6 +118,8 @@ func (p *Product) authorize(ctx context.Context, c *fiber.Ctx, required access, 
 		key = c.Get(p.spec.KeyHeader)
 	}
 	switch {
+	case required.isSignUp && p.deps.Operators != nil:
+		return p.authorizeSignUp(ctx, authorization, info)
 	case required.Bearer && authorization != "":
 		return p.authorizeUser(ctx, c, authorization, required, info)
 	case required.Key && key != "":
@@ -129,12 +137,9 @@ func errNotLoggedIn() *hub.Error {
 }
 
 func (p *Product) authorizeUser(ctx context.Context, c *fiber.Ctx, authorization string, required access, info *requestInfo) error {
-	scheme, token, _ := strings.Cut(authorization, " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		token = ""
-	}
-	if !isTokenText(token) {
-		return errNotLoggedIn() // a product may ask its database, which refuses such text
+	token, err := bearerToken(authorization)
+	if err != nil {
+		return err
 	}
 	caller, err := p.instance.Authenticate(ctx, token)
 	if err != nil {
@@ -153,6 +158,18 @@ func (p *Product) authorizeUser(ctx context.Context, c *fiber.Ctx, authorization
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
 	return nil
+}
+
+// bearerToken returns the token of an Authorization header; "" for other schemes.
+func bearerToken(authorization string) (string, error) {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", nil
+	}
+	if !isTokenText(token) {
+		return "", errNotLoggedIn() // a product may ask its database, which refuses such text
+	}
+	return token, nil
 }
 
 // isTokenText reports whether a text has only printable ASCII characters.
@@ -261,7 +278,7 @@ func (p *Product) checkBody(op *huma.Operation, c *fiber.Ctx) error {
 // be stored goes to the process's own log.
 func (p *Product) recordAudit(ctx context.Context, c *fiber.Ctx, action string, info *requestInfo) error {
 	status := c.Response().StatusCode()
-	if !info.isKnown || status == http.StatusTooManyRequests {
+	if !info.isKnown && info.operator == nil || status == http.StatusTooManyRequests {
 		return nil
 	}
 	entry := p.auditEntry(ctx, action, info, status)
@@ -297,6 +314,9 @@ func (p *Product) auditEntry(ctx context.Context, action string, info *requestIn
 	}
 	if info.key != nil {
 		entry.ActorType, entry.ActorID, entry.ActorLabel = audit.ActorKey, info.key.KeyID.String(), info.key.Label
+	}
+	if info.operator != nil {
+		info.describeSignUp(&entry)
 	}
 	return entry
 }

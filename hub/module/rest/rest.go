@@ -4,6 +4,7 @@ package rest
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"reflect"
 	"strings"
@@ -60,6 +61,24 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 			out, err := handler(ctx, in)
 			return out, dberr.Wrap(op.OperationID, err)
 		})
+	}
+}
+
+// What [SignUp] adds to the description of an operation.
+const (
+	SignUpNote   = " Where sign-up is closed (`HUB_SIGN_UP`), the request needs `Authorization: Bearer` and a token of an operator of the hub with the role admin."
+	SignUpErrors = "403 user_creation_disabled, admin_only"
+)
+
+// SignUp returns the [Binder] of an operation that creates an account, which the hub can leave to
+// its operators.
+func SignUp(bind Binder) Binder {
+	return func(api huma.API, op huma.Operation) {
+		metadata := map[string]any{module.MetadataSignUp: true}
+		maps.Copy(metadata, op.Metadata)
+		op.Metadata = metadata
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+		bind(api, op)
 	}
 }
 

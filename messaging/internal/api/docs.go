@@ -37,7 +37,7 @@ var docs = rest.Docs{
 		"bookings.create":               {Text: "The scheduling product books; the message with the appointment goes to the contact. A time that is no longer free is refused with other times.", Errors: []string{"400 wapp_invalid_contact, scheduling_refused, no_scheduling_found, slot_unavailable", "404 no_ticket_found", "502 peer_unreachable, peer_answer, peer_limited, egress"}},
 		"bridge-events.receive":         {Text: "Signed by the bridge with the secret of the connection. An event that comes again changes nothing.", Errors: []string{"401 unauthorized"}},
 		"connections.templates":         {Text: "Read from the network at each call.", Errors: []string{"400 template_unsupported, wapp_not_initialized, template_list_refused", "404 no_wapp_found", "503 network_unavailable"}},
-		"auth.signup":                   {Text: "Creates a company with its settings and its first user, an administrator. The response logs that user in.", Errors: []string{"400 email_taken"}},
+		"auth.signup":                   {Text: "Creates a company with its settings and its first user, an administrator. The response logs that user in." + rest.SignUpNote, Errors: []string{"400 email_taken", rest.SignUpErrors}},
 		"auth.login":                    {Text: "Answers a token, which is short-lived, and a refresh token. After too many failed logins further ones are refused for some minutes.", Errors: []string{"401 invalid_credentials", "429 too_many_logins"}},
 		"auth.refresh":                  {Text: "A refresh token works once: using it a second time ends the login, because it may be stolen.", Errors: []string{"401 invalid_refresh_token"}},
 		"auth.logout":                   {Text: "The refresh token ends with it; open event streams of the login end too."},

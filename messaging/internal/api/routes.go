@@ -31,7 +31,7 @@ func (a *API) routes() []rest.Route {
 // accountRoutes returns the routes of logins and tokens, and the send API.
 func (a *API) accountRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Post("/auth/signup", rest.Anyone, 201, "auth.signup", "Register a company with its first administrator", rest.Handle(a.signUp)),
+		rest.Post("/auth/signup", rest.Anyone, 201, "auth.signup", "Register a company with its first administrator", rest.SignUp(rest.Handle(a.signUp))),
 		rest.Post("/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.login), 401)),
 		rest.Post("/auth/refresh_token", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.refresh), 401)),
 		rest.Post("/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", rest.Handle(a.logOut)),

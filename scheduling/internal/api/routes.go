@@ -36,7 +36,7 @@ func (a *API) routes() []rest.Route {
 func (a *API) accountRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Post(prefix+"/auth/register", rest.Anyone, 201, "auth.register", "Register an organization with its owner", handle(a.signUp)),
+		rest.Post(prefix+"/auth/register", rest.Anyone, 201, "auth.register", "Register an organization with its owner", rest.SignUp(handle(a.signUp))),
 		rest.Post(prefix+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(handle(a.accounts.HandleLogin), 401)),
 		rest.Post(prefix+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(handle(a.accounts.HandleRefresh), 401)),
 		rest.Post(prefix+"/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", handle(a.accounts.HandleLogout)),
