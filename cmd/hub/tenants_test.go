@@ -1,10 +1,13 @@
 package main_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
 )
 
 func TestTenantNames(t *testing.T) {
@@ -54,4 +57,18 @@ func TestTenantExample(t *testing.T) {
 	s, c := ownHub(t)
 	printed := c.withEnv("HUB_URL", s.url).runExample("docs/tenants.md")
 	require.Regexp(t, `(?s)as it may have: 1 of 1.*exit code 1\n.*endpoints +default\n.*\(too_many_deliveries, .*exit code 1\n.*deleted Acme.*\(invalid_key, .*exit code 4\n.*deleted crm`, printed)
+}
+
+// The example of docs/tenants.md closes sign-up.
+func TestSignUpExample(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	env := serverEnv(c.dir, databaseURL(t), hubtest.RedisURL(t))
+	env["HUB_SIGN_UP"] = "operators"
+	s := c.serve(env)
+	printed := c.withEnv("HUB_DATA_DIR", s.dataDir).withEnv("HUB_URL", s.url).runExampleUnder("## Closing sign-up", "docs/tenants.md")
+	require.Regexp(t, `(?s)"code":"user_creation_disabled".*"name":"Clinica Sol".*token new clinics +auth\.register`, printed)
+	status, refused := post(t, s.url+"/messaging/auth/signup", http.Header{"Content-Type": {"application/json"}}, []byte(`{"name":"Bia","email":"bia@sol.example","password":"correct horse"}`))
+	require.Equal(t, 403, status)
+	require.Contains(t, refused, `"error":"ERR_USER_CREATION_DISABLED"`)
 }

@@ -16,6 +16,8 @@ type Account struct {
 	base   string // of the product's interface, below the hub's address
 	token  string
 	key    string
+
+	asOperator bool
 }
 
 // Account returns the calls of a hosted product with the token of a user. The product is
@@ -36,6 +38,13 @@ func (a Account) WithKey(key string) Account {
 	return a
 }
 
+// AsOperator returns the calls of the same product with the client's own credentials: where
+// sign-up is closed, only operators create accounts.
+func (a Account) AsOperator() Account {
+	a.token, a.key, a.asOperator = "", "", true
+	return a
+}
+
 // Get makes a GET request and decodes the response into result.
 func (a Account) Get(ctx context.Context, path string, query url.Values, result any) error {
 	return a.send(ctx, http.MethodGet, path, query, nil, result)
@@ -52,7 +61,7 @@ func (a Account) Put(ctx context.Context, path string, body, result any) error {
 }
 
 func (a Account) send(ctx context.Context, method, path string, query url.Values, body, result any) error {
-	request := call{method: method, path: a.base + path, query: query, body: body, public: true}
+	request := call{method: method, path: a.base + path, query: query, body: body, public: !a.asOperator}
 	switch {
 	case a.key != "":
 		request.header = http.Header{hub.HeaderKey: {a.key}}

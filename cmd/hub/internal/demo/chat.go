@@ -61,7 +61,7 @@ func (d *demo) openChat(ctx context.Context) (exists bool, err error) {
 	password := strings.ToLower(rand.Text())
 	var session struct{ Token string }
 	opened, err := d.openAccount(chatName, func() error {
-		return d.Operator.Platform("").Post(ctx, "/auth/signup", map[string]any{"name": "Demo", "companyName": chatName, "email": chatEmail, "password": password}, &session)
+		return d.Operator.Platform("").AsOperator().Post(ctx, "/auth/signup", map[string]any{"name": "Demo", "companyName": chatName, "email": chatEmail, "password": password}, &session)
 	})
 	if err != nil || opened != openedNow {
 		return opened == openedEarlier, err

@@ -73,7 +73,7 @@ func (d *demo) openClinic(ctx context.Context) (exists bool, err error) {
 		AccessToken string `json:"access_token"`
 	}
 	opened, err := d.openAccount(clinicName, func() error {
-		return d.Operator.Account(clinicProduct, "").Post(ctx, "/auth/register", map[string]any{
+		return d.Operator.Account(clinicProduct, "").AsOperator().Post(ctx, "/auth/register", map[string]any{
 			"clinic_name": clinicName, "name": "Demo", "email": clinicEmail, "password": password,
 		}, &session)
 	})

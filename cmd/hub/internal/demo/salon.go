@@ -100,7 +100,7 @@ func (d *demo) openSalon(ctx context.Context, password string) (*salon, error) {
 	var session struct {
 		AccessToken string `json:"access_token"`
 	}
-	err := d.Operator.Account(salonProduct, "").Post(ctx, "/auth/register", map[string]any{
+	err := d.Operator.Account(salonProduct, "").AsOperator().Post(ctx, "/auth/register", map[string]any{
 		"org_name": salonName, "org_slug": salonSlug, "name": "Demo", "email": salonEmail, "password": password,
 	}, &session)
 	if err != nil {
