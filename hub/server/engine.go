@@ -92,12 +92,10 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.discarder = maintain.NewDiscarder(s.api, e.reader, e.metrics.CountFailedUnsent)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
-		queued, _ := e.dispatcher.Depth()
-		return float64(queued)
+		return float64(e.dispatcher.QueuedCount())
 	})
 	e.metrics.Gauge("hub_attempts_in_flight", "Attempts under way in this process.", func() float64 {
-		_, inFlight := e.dispatcher.Depth()
-		return float64(inFlight)
+		return float64(e.dispatcher.InFlightCount())
 	})
 	e.metrics.Gauge("hub_waiting_tenants", "Tenants with work that awaits a worker in this process, for want of workers or because of their share.", func() float64 {
 		return float64(e.dispatcher.WaitingTenants())

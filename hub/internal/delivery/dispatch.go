@@ -185,11 +185,18 @@ func (d *Dispatcher) WaitingTenants() int {
 	return d.turns.len()
 }
 
-// Depth returns how many deliveries wait in this process and how many attempts are in flight.
-func (d *Dispatcher) Depth() (queued, inFlight int) {
+// QueuedCount returns how many deliveries wait in this process.
+func (d *Dispatcher) QueuedCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.queued, d.inFlight
+	return d.queued
+}
+
+// InFlightCount returns how many attempts are in flight in this process.
+func (d *Dispatcher) InFlightCount() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.inFlight
 }
 
 // beginClaim reports whether leases may still be taken. If so, endClaim must follow

@@ -62,7 +62,7 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 		{ID: uuid.UUID{2}, Target: target, Event: &Event{}, LeasedAt: now.Add(-LeaseDuration + time.Second)},
 	}
 	d.enqueueClaimed(jobs)
-	require.Eventually(t, func() bool { queued, inFlight := d.Depth(); return queued+inFlight == 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return d.QueuedCount() == 0 && d.InFlightCount() == 0 }, time.Minute, time.Millisecond)
 	left, quiet := d.Stop(t.Context())
 	require.True(t, quiet)
 	require.Equal(t, []uuid.UUID{{1}}, []uuid.UUID{left[0].ID})

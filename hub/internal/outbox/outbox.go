@@ -204,7 +204,8 @@ func (o *Outbox) Close() {
 	close(o.ended)
 }
 
-// Publish stores one publication and waits for its commit.
+// Publish stores an event with its deliveries and returns after the commit. The dispatcher then
+// sends them.
 func (o *Outbox) Publish(ctx context.Context, p *Publication) (Result, error) {
 	results, err := o.PublishAll(ctx, []*Publication{p})
 	if err != nil {
@@ -221,7 +222,7 @@ func errUnavailable(cause error) error {
 	return e.WithCause(cause)
 }
 
-// PublishAll stores publications together, all or nothing, and waits for the commit.
+// PublishAll is [Outbox.Publish] for several events, all or none of which are stored.
 func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([]Result, error) {
 	if len(publications) == 0 {
 		return nil, nil

@@ -68,9 +68,9 @@ func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience mod
 	return p.Outbox.PublishInTx(ctx, tx, publications)
 }
 
-// PublishInTx stores publications of one product in the caller's transaction and returns the
-// ids of their events. Their deliveries are due at once. They have neither keys nor
-// idempotency keys.
+// PublishInTx stores events of one product with their deliveries in the caller's transaction, and
+// returns the events' ids. The deliveries are sent after the commit. The events have neither API
+// keys nor idempotency keys.
 func (o *Outbox) PublishInTx(ctx context.Context, tx pgx.Tx, publications []*Publication) ([]string, error) {
 	if len(publications) == 0 {
 		return nil, nil

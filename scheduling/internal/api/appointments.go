@@ -46,14 +46,14 @@ type Appointment struct {
 	Version          int                   `json:"version" doc:"Send it as If-Match to change only what you have seen"`
 	Overbooked       bool                  `json:"overbooked" doc:"Booked although the time was taken"`
 	Client           NamedClient           `json:"client" doc:"Who comes, in short"`
-	Professional     Named                 `json:"professional" doc:"Who does it, in short"`
+	Professional     NamedProfessional     `json:"professional" doc:"Who does it, in short"`
 	Service          NamedService          `json:"service" doc:"What is done, in short"`
 	CreatedAt        time.Time             `json:"created_at" doc:"When it was stored"`
 	UpdatedAt        time.Time             `json:"updated_at" doc:"When it was last changed"`
 }
 
-// Named is the ID and name of a resource.
-type Named struct {
+// NamedProfessional is the ID and name of a professional.
+type NamedProfessional struct {
 	ID   uuid.UUID `json:"id" doc:"Names the professional in paths"`
 	Name string    `json:"name" doc:"Display name"`
 }
@@ -123,7 +123,7 @@ func toAppointment(row store.AppointmentDetail, zone *time.Location) Appointment
 		CancelledAt: inZone(row.CancelledAt, zone), ConfirmedAt: inZone(row.ConfirmedAt, zone), CompletedAt: inZone(row.CompletedAt, zone), NoShowAt: inZone(row.NoShowAt, zone),
 		RescheduledCount: row.RescheduledCount, OriginalStartAt: inZone(row.OriginalStartAt, zone), DepositStatus: row.DepositStatus, DepositAmount: row.DepositCents,
 		PaymentStatus: booking.PaymentStatusOf(row.PriceCents, row.PaidCents), NeedsRefund: row.NeedsRefund, Version: row.Version, Overbooked: row.Overbooked,
-		Client: NamedClient{row.ClientID, row.ClientName, row.ClientPhone}, Professional: Named{row.ProfessionalID, row.ProfessionalName},
+		Client: NamedClient{row.ClientID, row.ClientName, row.ClientPhone}, Professional: NamedProfessional{row.ProfessionalID, row.ProfessionalName},
 		Service: NamedService{row.ServiceID, row.ServiceName, row.ServiceColor}, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}
 }

@@ -20,9 +20,9 @@ type inactiveClientsInput struct {
 }
 
 // listInactiveClients lists clients without a recent appointment.
-func (a *API) listInactiveClients(ctx context.Context, in *inactiveClientsInput) (*struct{ Body Page[Inactive] }, error) {
+func (a *API) listInactiveClients(ctx context.Context, in *inactiveClientsInput) (*struct{ Body Page[InactiveClient] }, error) {
 	list, err := a.findInactive(ctx, &inactiveInput{in.Paging, in.Days}, in.Consented)
-	return &struct{ Body Page[Inactive] }{list.Page}, err
+	return &struct{ Body Page[InactiveClient] }{list.Page}, err
 }
 
 type startCampaignInput struct {

@@ -166,8 +166,8 @@ func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue bookin
 	return revenue, err
 }
 
-// Occupied is a professional's occupancy.
-type Occupied struct {
+// ProfessionalOccupancy is a professional's occupancy.
+type ProfessionalOccupancy struct {
 	ProfessionalID   uuid.UUID `json:"professional_id" doc:"Professional who does it"`
 	ProfessionalName string    `json:"professional_name" doc:"How the professional is called; those removed too"`
 	AvailableMinutes int64     `json:"available_minutes" doc:"Working time in the period"`
@@ -178,8 +178,8 @@ type Occupied struct {
 
 // OccupancyReport is the occupancy of all professionals.
 type OccupancyReport struct {
-	OverallRate   float64    `json:"overall_rate" doc:"Booked part of everybody's working time, 0 to 1"`
-	Professionals []Occupied `json:"professionals" nullable:"false" doc:"Each one's part"`
+	OverallRate   float64                 `json:"overall_rate" doc:"Booked part of everybody's working time, 0 to 1"`
+	Professionals []ProfessionalOccupancy `json:"professionals" nullable:"false" doc:"Each one's part"`
 	Span
 }
 
@@ -191,7 +191,7 @@ func (o OccupancyReport) table() [][]any {
 	return rows
 }
 
-func sumMinutes(professionals []Occupied) (available, booked int64) {
+func sumMinutes(professionals []ProfessionalOccupancy) (available, booked int64) {
 	for _, professional := range professionals {
 		available, booked = available+professional.AvailableMinutes, booked+professional.BookedMinutes
 	}
@@ -200,7 +200,7 @@ func sumMinutes(professionals []Occupied) (available, booked int64) {
 
 // measureOccupancy computes each professional's occupancy without holds. A removed
 // professional counts until the day of removal.
-func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupied, error) {
+func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]ProfessionalOccupancy, error) {
 	rows, err := a.store.ProfessionalsInReport(ctx, scope.ReportScope)
 	if err != nil {
 		return nil, err
@@ -222,13 +222,13 @@ func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupi
 	if err != nil {
 		return nil, err
 	}
-	return rest.Map(rows, func(row store.ReportProfessional) Occupied {
+	return rest.Map(rows, func(row store.ReportProfessional) ProfessionalOccupancy {
 		week, last := weeks[row.ID], scope.last
 		if row.DeletedAt != nil {
 			last = min(last, booking.DateOf(*row.DeletedAt, scope.Org.Zone))
 		}
 		available, booked := booking.Occupancy(scope.Org.Zone, scope.first, last, week.Rules, week.Exceptions, week.Busy)
-		return Occupied{row.ID, row.Name, available, booked, counts[row.ID], rate(booked, available)}
+		return ProfessionalOccupancy{row.ID, row.Name, available, booked, counts[row.ID], rate(booked, available)}
 	}), nil
 }
 
@@ -244,17 +244,17 @@ func (a *API) getOccupancy(ctx context.Context, in *ReportQuery) (OccupancyRepor
 
 // NoshowReport counts no-shows.
 type NoshowReport struct {
-	Total         int             `json:"total" doc:"Completed and missed appointments"`
-	NoshowCount   int             `json:"noshow_count" doc:"Appointments that the client missed"`
-	NoshowRate    float64         `json:"noshow_rate" doc:"Missed ones among those completed or missed, 0 to 1"`
-	EstimatedLoss booking.Cents   `json:"estimated_loss" doc:"Prices of the missed ones"`
-	Professionals []Missed        `json:"professionals" nullable:"false" doc:"Each one's part"`
-	ByWeekday     []MissedWeekday `json:"by_weekday" nullable:"false" doc:"Monday first"`
+	Total         int                   `json:"total" doc:"Completed and missed appointments"`
+	NoshowCount   int                   `json:"noshow_count" doc:"Appointments that the client missed"`
+	NoshowRate    float64               `json:"noshow_rate" doc:"Missed ones among those completed or missed, 0 to 1"`
+	EstimatedLoss booking.Cents         `json:"estimated_loss" doc:"Prices of the missed ones"`
+	Professionals []ProfessionalNoShows `json:"professionals" nullable:"false" doc:"Each one's part"`
+	ByWeekday     []WeekdayNoShows      `json:"by_weekday" nullable:"false" doc:"Monday first"`
 	Span
 }
 
-// Missed counts the no-shows of a professional.
-type Missed struct {
+// ProfessionalNoShows counts the no-shows of a professional.
+type ProfessionalNoShows struct {
 	ProfessionalID   uuid.UUID `json:"professional_id" doc:"Professional who does it"`
 	ProfessionalName string    `json:"professional_name" doc:"How the professional is called; those removed too"`
 	Total            int       `json:"total" doc:"Completed and missed appointments"`
@@ -262,8 +262,8 @@ type Missed struct {
 	NoshowRate       float64   `json:"noshow_rate" doc:"Missed ones among those completed or missed, 0 to 1"`
 }
 
-// MissedWeekday counts the no-shows of a weekday.
-type MissedWeekday struct {
+// WeekdayNoShows counts the no-shows of a weekday.
+type WeekdayNoShows struct {
 	DayOfWeek   int     `json:"day_of_week" doc:"0 = Monday to 6 = Sunday"`
 	Total       int     `json:"total" doc:"Completed and missed appointments"`
 	NoshowCount int     `json:"noshow_count" doc:"Appointments that the client missed"`
@@ -284,13 +284,13 @@ func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, er
 		return NoshowReport{}, err
 	}
 	rows, err := a.store.WeekdayAttendances(ctx, scope.ReportScope)
-	report := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: scope.toSpan()}
+	report := NoshowReport{Professionals: []ProfessionalNoShows{}, ByWeekday: make([]WeekdayNoShows, 7), Span: scope.toSpan()}
 	for i := range report.ByWeekday {
 		report.ByWeekday[i].DayOfWeek = i
 	}
 	for _, row := range rows {
 		if n := len(report.Professionals); n == 0 || report.Professionals[n-1].ProfessionalID != row.ProfessionalID {
-			report.Professionals = append(report.Professionals, Missed{ProfessionalID: row.ProfessionalID, ProfessionalName: row.Name})
+			report.Professionals = append(report.Professionals, ProfessionalNoShows{ProfessionalID: row.ProfessionalID, ProfessionalName: row.Name})
 		}
 		professional, weekday := &report.Professionals[len(report.Professionals)-1], &report.ByWeekday[row.Weekday]
 		report.Total, professional.Total, weekday.Total = report.Total+row.Total, professional.Total+row.Total, weekday.Total+row.Total
@@ -302,8 +302,8 @@ func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, er
 	return report, err
 }
 
-// Inactive is a client without a recent appointment.
-type Inactive struct {
+// InactiveClient is a client without a recent appointment.
+type InactiveClient struct {
 	ClientID          uuid.UUID     `json:"client_id" doc:"Names the client"`
 	Name              string        `json:"name" doc:"How the client is called"`
 	Phone             *string       `json:"phone" doc:"In international form, +5511987654321; null: none"`
@@ -317,7 +317,7 @@ type Inactive struct {
 
 // InactiveReport is a page of inactive clients.
 type InactiveReport struct {
-	Page[Inactive]
+	Page[InactiveClient]
 	Days int `json:"days" doc:"Since the last visit"`
 	Span
 }
@@ -354,12 +354,12 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 		return InactiveReport{}, err
 	}
 	today := booking.DateOf(now, org.Zone)
-	items := rest.Map(rows, func(row store.InactiveClient) Inactive {
+	items := rest.Map(rows, func(row store.InactiveClient) InactiveClient {
 		since := row.LastAt
 		if since.IsZero() {
 			since = row.CreatedAt
 		}
-		return Inactive{
+		return InactiveClient{
 			ClientID: row.ID, Name: row.Name, Phone: row.Phone, Email: row.Email, LastAppointmentAt: inZone(&row.LastAt, org.Zone),
 			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: row.TotalAppointments, TotalSpent: row.TotalSpentCents, FavoriteService: row.Favorite,
 		}

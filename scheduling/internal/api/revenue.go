@@ -15,36 +15,36 @@ import (
 
 // RevenueReport is the revenue of a period, net of refunds.
 type RevenueReport struct {
-	Currency       string          `json:"currency" doc:"ISO 4217 code of all amounts"`
-	Total          booking.Cents   `json:"total" doc:"What came in, less refunds"`
-	PreviousTotal  booking.Cents   `json:"previous_total" doc:"Of the period before"`
-	ChangeRate     *float64        `json:"change_rate" doc:"null where nothing came in before"`
-	PaymentsCount  int             `json:"payments_count" doc:"How many there were"`
-	AverageTicket  booking.Cents   `json:"average_ticket" doc:"Mean of what came in"`
-	Series         []Taken         `json:"series" nullable:"false" doc:"By day; quarters by week, years by month"`
-	ByMethod       []MethodSummary `json:"by_method" nullable:"false" doc:"Sums by way of payment"`
-	ByProfessional []TakenBy       `json:"by_professional" nullable:"false" doc:"Sums by who did it"`
-	ByService      []TakenFor      `json:"by_service" nullable:"false" doc:"Sums by what was done"`
+	Currency       string                  `json:"currency" doc:"ISO 4217 code of all amounts"`
+	Total          booking.Cents           `json:"total" doc:"What came in, less refunds"`
+	PreviousTotal  booking.Cents           `json:"previous_total" doc:"Of the period before"`
+	ChangeRate     *float64                `json:"change_rate" doc:"null where nothing came in before"`
+	PaymentsCount  int                     `json:"payments_count" doc:"How many there were"`
+	AverageTicket  booking.Cents           `json:"average_ticket" doc:"Mean of what came in"`
+	Series         []RevenueInPeriod       `json:"series" nullable:"false" doc:"By day; quarters by week, years by month"`
+	ByMethod       []MethodSummary         `json:"by_method" nullable:"false" doc:"Sums by way of payment"`
+	ByProfessional []RevenueOfProfessional `json:"by_professional" nullable:"false" doc:"Sums by who did it"`
+	ByService      []RevenueOfService      `json:"by_service" nullable:"false" doc:"Sums by what was done"`
 	Span
 }
 
-// Taken is the revenue of a day, week or month, by its first day.
-type Taken struct {
+// RevenueInPeriod is the revenue of a day, week or month, by its first day.
+type RevenueInPeriod struct {
 	Date   string        `json:"date" doc:"First day of the day, week or month"`
 	Amount booking.Cents `json:"amount" doc:"Sum in the organization's currency"`
 	Count  int           `json:"count" doc:"How many payments it sums up"`
 }
 
-// TakenBy is the revenue of a professional.
-type TakenBy struct {
+// RevenueOfProfessional is the revenue of a professional.
+type RevenueOfProfessional struct {
 	ProfessionalID   uuid.UUID     `json:"professional_id" doc:"Professional who does it"`
 	ProfessionalName string        `json:"professional_name" doc:"How the professional is called; those removed too"`
 	Amount           booking.Cents `json:"amount" doc:"Sum in the organization's currency"`
 	Count            int           `json:"count" doc:"How many payments it sums up"`
 }
 
-// TakenFor is the revenue of a service.
-type TakenFor struct {
+// RevenueOfService is the revenue of a service.
+type RevenueOfService struct {
 	ServiceID   uuid.UUID     `json:"service_id" doc:"Service that is booked"`
 	ServiceName string        `json:"service_name" doc:"How the service is called; those removed too"`
 	Amount      booking.Cents `json:"amount" doc:"Sum in the organization's currency"`
@@ -67,16 +67,16 @@ func (a *API) loadRevenue(ctx context.Context, scope reportScope, since, until t
 // revenueByKey sums revenue by key and keeps the keys in order of appearance.
 type revenueByKey[K comparable] struct {
 	keys []K
-	sums map[K]*Taken
+	sums map[K]*RevenueInPeriod
 }
 
 func (t *revenueByKey[K]) add(key K, row store.DailyRevenue) {
 	if t.sums == nil {
-		t.sums = make(map[K]*Taken)
+		t.sums = make(map[K]*RevenueInPeriod)
 	}
 	if t.sums[key] == nil {
 		t.keys = append(t.keys, key)
-		t.sums[key] = &Taken{}
+		t.sums[key] = &RevenueInPeriod{}
 	}
 	t.sums[key].Amount += booking.Cents(row.Amount)
 	t.sums[key].Count += row.Payments
@@ -108,7 +108,7 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	report := RevenueReport{Currency: scope.Org.Currency, Span: scope.toSpan(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
+	report := RevenueReport{Currency: scope.Org.Currency, Span: scope.toSpan(), ByMethod: []MethodSummary{}, ByProfessional: []RevenueOfProfessional{}, ByService: []RevenueOfService{}}
 	for _, row := range previous {
 		report.PreviousTotal += booking.Cents(row.Amount)
 	}
@@ -129,10 +129,10 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 		report.ByMethod = append(report.ByMethod, MethodSummary{method, methods.sums[method].Amount, methods.sums[method].Count})
 	}
 	for _, p := range professionals.sortedKeys() {
-		report.ByProfessional = append(report.ByProfessional, TakenBy{p.id, p.name, professionals.sums[p].Amount, professionals.sums[p].Count})
+		report.ByProfessional = append(report.ByProfessional, RevenueOfProfessional{p.id, p.name, professionals.sums[p].Amount, professionals.sums[p].Count})
 	}
 	for _, p := range services.sortedKeys() {
-		report.ByService = append(report.ByService, TakenFor{p.id, p.name, services.sums[p].Amount, services.sums[p].Count})
+		report.ByService = append(report.ByService, RevenueOfService{p.id, p.name, services.sums[p].Amount, services.sums[p].Count})
 	}
 	report.AverageTicket = report.Total.Share(1, int64(report.PaymentsCount))
 	if report.PreviousTotal > 0 {
@@ -144,7 +144,7 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 }
 
 // buildSeries sums revenue by day, week or month. Empty periods are zero.
-func buildSeries(scope reportScope, rows []store.DailyRevenue) []Taken {
+func buildSeries(scope reportScope, rows []store.DailyRevenue) []RevenueInPeriod {
 	bucketStart := func(date booking.Date) booking.Date {
 		switch scope.period {
 		case "quarter":
@@ -155,12 +155,12 @@ func buildSeries(scope reportScope, rows []store.DailyRevenue) []Taken {
 		}
 		return date
 	}
-	list := []Taken{}
+	list := []RevenueInPeriod{}
 	indexByDate := make(map[booking.Date]int)
 	for date := scope.first; date <= scope.last; date++ {
 		if start := bucketStart(date); start == date {
 			indexByDate[date] = len(list)
-			list = append(list, Taken{Date: date.String()})
+			list = append(list, RevenueInPeriod{Date: date.String()})
 		}
 	}
 	for _, row := range rows {

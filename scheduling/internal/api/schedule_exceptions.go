@@ -25,9 +25,9 @@ type ScheduleException struct {
 	UpdatedAt      time.Time `json:"updated_at" doc:"When it was last changed"`
 }
 
-// MadeException is a new exception with the appointments that conflict with it. Those stay
+// CreatedScheduleException is a new exception with the appointments that conflict with it. Those stay
 // booked.
-type MadeException struct {
+type CreatedScheduleException struct {
 	ScheduleException
 	Conflicts []AppointmentSummary `json:"conflicts" nullable:"false" doc:"Appointments in a new block; they stay booked"`
 	Created   int                  `json:"created" doc:"How many days it was made for"`
@@ -120,7 +120,7 @@ func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOut
 	return toListOutput(rows, func(exception store.ScheduleException) ScheduleException { return toException(exception, org.Zone) }), err
 }
 
-func (a *API) createException(ctx context.Context, in *createExceptionInput) (*struct{ Body MadeException }, error) {
+func (a *API) createException(ctx context.Context, in *createExceptionInput) (*struct{ Body CreatedScheduleException }, error) {
 	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (a *API) createException(ctx context.Context, in *createExceptionInput) (*s
 	if err := requireProfessional(ctx, a.store.DB, org.ID, exception.ProfessionalID); err != nil {
 		return nil, err
 	}
-	out := &struct{ Body MadeException }{}
+	out := &struct{ Body CreatedScheduleException }{}
 	err = a.store.InTx(ctx, "making an exception", func(tx *store.Tx) error {
 		ids, err := tx.AddExceptions(ctx, exception, first, last)
 		if err != nil {

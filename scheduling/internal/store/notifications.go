@@ -13,7 +13,7 @@ import (
 
 // Jobs that transactions enqueue.
 const (
-	JobNotifications    = "letters"  // a [Notification]; the job picks the e-mail by the appointment's current state
+	JobNotifications    = "letters"  // an earlier name, which waiting runs have; a [Notification]; the job picks the e-mail by the appointment's current state
 	JobWaitlist         = "waitlist" // a [FreedTime]
 	JobAmbiguousErasure = "unclear"  // an [AmbiguousErasure]
 	JobPatientRefresh   = "patients" // a [PatientChange]
