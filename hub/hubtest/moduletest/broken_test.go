@@ -171,8 +171,8 @@ func broken() map[string]struct {
 		"open sign-up": {brokenModule{routes: func(api huma.API) {
 			delete(api.OpenAPI().Paths["/api/v1/auth/register"].Post.Metadata, module.MetadataSignUp)
 		}}, "TestSuite/sign-up"},
-		"any token":    {brokenModule{accept: true}, "TestSuite/tokens"},
-		"bad version":  {brokenModule{spec: func(s *module.Spec) { s.Version = "1" }}, "TestSuite/spec"},
+		"any token":   {brokenModule{accept: true}, "TestSuite/tokens"},
+		"bad version": {brokenModule{spec: func(s *module.Spec) { s.Version = "1" }}, "TestSuite/spec"},
 		"more than it handles": {brokenModule{spec: func(s *module.Spec) {
 			s.Receives = append(s.Receives, "note.lost")
 		}}, "has no event note.lost"},
