@@ -13,7 +13,7 @@ import (
 
 // Jobs that transactions enqueue.
 const (
-	JobNotifications    = "letters"  // an earlier name, which waiting runs have; a [Notification]; the job picks the e-mail by the appointment's current state
+	JobNotifications    = "letters"  // a [Notification]; the job picks the e-mail by the current state of the appointment. Waiting runs have this earlier name
 	JobWaitlist         = "waitlist" // a [FreedTime]
 	JobAmbiguousErasure = "unclear"  // an [AmbiguousErasure]
 	JobPatientRefresh   = "patients" // a [PatientChange]
