@@ -67,7 +67,8 @@ func TestAlertsInABrowser(t *testing.T) {
 	administration(t, "alerts")
 }
 
-// "Products and tenants: list, limits", and Delete with the name typed to confirm.
+// "Products and tenants: list, limits", the title of a product, and Delete with the name typed to
+// confirm.
 func TestTenantsInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
@@ -94,7 +95,8 @@ func TestSupportInABrowser(t *testing.T) {
 	administration(t, "support")
 }
 
-// "Endpoints: URL, types, health, secret rotation, ping, recover, enable; signature debugger".
+// "Endpoints: URL, types, health, secret rotation, ping, recover, enable; signature debugger". A
+// ping sends hub.ping, or the example of a chosen event type.
 func TestEndpointsInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
@@ -102,10 +104,17 @@ func TestEndpointsInABrowser(t *testing.T) {
 	r := newReceiver(t)
 	tenant, endpoint := c.bakery(r)
 	require.NotEmpty(t, tenant)
+	c.ok(201, "POST", "/event-types", object{"product": "shop", "name": "order.created", "example": object{"order": 4711}})
+	c.ok(201, "POST", "/event-types", object{"product": "shop", "name": "order.paid"})
+	c.ok(201, "POST", "/products", object{"name": "desk", "prefix": "desk"})
+	c.ok(201, "POST", "/event-types", object{"product": "desk", "name": "ticket.opened", "example": object{"ticket": 1}})
 	visited := c.visited()
 	visited["receiver"], visited["endpoint"], visited["secret"] = r.server.URL, endpoint["id"], endpoint["secret"]
 	visited["certificate"], visited["certificate_key"] = hubtest.NewAuthority(t).Issue("hub.example.com", time.Now().Add(time.Hour))
 	hubtest.RunInBrowser(t, "hub/console/browser/endpoints.mjs", visited)
+	require.NotEmpty(t, c.ok(200, "GET", "/deliveries?event_type=hub.ping", nil)["items"])
+	pinged := c.ok(200, "GET", "/deliveries/"+c.delivery("event_type=order.created").(string), nil)
+	require.Contains(t, fmt.Sprint(pinged["payload"]), "order:4711")
 }
 
 // Event types: list by product, detail with schema and example, create and edit with what is

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/hub/config"
 	"integrationhub/hub/internal/alerts"
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/delivery"
@@ -52,8 +51,8 @@ type engine struct {
 
 // startEngine assembles the path of an event and starts its background work, and that of
 // mails.
-func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, mails *mail.Outbox, consoleURL, version string, log *slog.Logger) *engine {
-	now := time.Now
+func startEngine(o Options, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, mails *mail.Outbox, consoleURL string) *engine {
+	cfg, log, now := o.Config, o.Log, time.Now
 	e := &engine{
 		directory: directory.New(s.engine, s.box, speaks, log, now).WithLinkRate(cfg.LinkRate),
 		reader:    query.NewReader(s.api),
@@ -69,7 +68,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		},
 		// Many endpoints can be of one host: connections are kept for all that a tenant may have in flight.
 		Timeout: cfg.DeliveryTimeout, MaxIdlePerHost: max(1, cfg.DeliveryConcurrency/2), MaxIdle: cfg.DeliveryConcurrency,
-		UserAgent: "integrationhub/" + version,
+		UserAgent: "integrationhub/" + o.Version,
 	})
 	e.writer = write.NewWriter(s.engine, log, now, e.attemptsStored)
 	e.reader.WaitFor(e.writer).PaceFrom(e.directory.Pace)
@@ -85,7 +84,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	filterErrors := filter.NewErrors(s.engine, log, now)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries).KeepFilterErrors(filterErrors)
 	e.alerts = alerts.NewPublisher(alerts.Config{
-		DB: s.api, Outbox: e.outbox, Directory: e.directory, Mail: mails, Log: log, Now: now,
+		DB: s.api, Outbox: e.outbox, Directory: e.directory, Mail: mails, Log: log, Now: clockOrReal(o.OperationalClock),
 		FailingAfter: cfg.EndpointFailingAfter, ConsoleURL: consoleURL, OnPublished: e.metrics.CountOperational,
 	})
 	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).ParkCancelledWith(e.dispatcher.ParkCancelled)

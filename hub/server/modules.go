@@ -235,7 +235,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.background.Go(func() { p.files.RunCleanup(running, log) })
 	for _, hostedProduct := range p.list {
 		if worker, ok := hostedProduct.instance.(module.Worker); ok {
-			runner := jobs.NewRunner(db, hostedProduct.spec.Name, worker.Jobs(), log.With("product", hostedProduct.spec.Name), s.productClock())
+			runner := jobs.NewRunner(db, hostedProduct.spec.Name, worker.Jobs(), log.With("product", hostedProduct.spec.Name), clockOrReal(s.options.ProductClock))
 			p.background.Go(func() { runner.Run(running) })
 		}
 		if hostedProduct.listener != nil {
@@ -249,16 +249,17 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	return nil
 }
 
-func (s *Server) productClock() func() time.Time {
-	if s.options.ProductClock != nil {
-		return s.options.ProductClock
+// clockOrReal returns a clock, or the machine's where it is nil.
+func clockOrReal(clock func() time.Time) func() time.Time {
+	if clock != nil {
+		return clock
 	}
 	return time.Now
 }
 
 // open migrates a product's schema and opens the product.
 func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *auth.Service, limits keyLimits) error {
-	name, cfg, now := hostedProduct.spec.Name, s.options.Config, s.productClock()
+	name, cfg, now := hostedProduct.spec.Name, s.options.Config, clockOrReal(s.options.ProductClock)
 	log := s.options.Log.With("product", name)
 	pending, err := migrations.PendingProduct(ctx, s.storage.api, name, hostedProduct.module.Migrations())
 	if err != nil {

@@ -49,6 +49,7 @@ type Options struct {
 	Connectors []hub.Connector // of products that have one of their own
 
 	ProductClock       func() time.Time // the clock provided to products; nil = time.Now
+	OperationalClock   func() time.Time // the clock by which operational events are detected; nil = time.Now
 	PasswordHashMemory uint32           // KiB; 0 = 19 MiB. For tests: they hash many passwords that protect nothing
 }
 
@@ -138,7 +139,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, s.mail, s.publicURL(), o.Version, o.Log)
+	s.engine = startEngine(o, s.storage, guard, s.products.Connector, tracer, s.mail, s.publicURL())
 	s.engine.outbox.IndexSubjects(namesOf(enabledModules(o.Config, o.Modules)))
 	if s.eventTypes, err = eventtype.NewCatalog(sendersOf(enabledModules(o.Config, o.Modules))); err != nil {
 		s.engine.stop(ctx)

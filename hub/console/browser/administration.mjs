@@ -224,6 +224,38 @@ async function alerts(browser) {
 	await states(page, "/alerts", "**/api/v1/alerts?*", "No alerts");
 }
 
+// retitles changes the title of a product, which is its name where none is given. Its validation stays.
+async function retitles(page, row) {
+	const open = () => row.getByRole("button", { name: "Change product shop" }).click();
+	const save = () => dialog(page).getByRole("button", { name: "Save" }).click();
+	const title = dialog(page).getByRole("textbox", { name: "Title", description: "Empty: its name" });
+	await row.getByLabel("Validation shop").selectOption("warn");
+	await row.locator("option:checked").filter({ hasText: "Warn" }).waitFor({ state: "attached" });
+	await open();
+	expect((await title.inputValue()) === "shop", "the form has the title");
+	await look(page, "tenants-product-title");
+	await title.fill("Web shop");
+	await page.route("**/api/v1/products/shop", (route) => route.fulfill({ status: 409, contentType: "application/problem+json", body: '{"status":409,"code":"conflict","detail":"This product is being changed."}' }));
+	await save();
+	await shows(page, "That did not work. This product is being changed.", "[role=dialog]");
+	await page.unroute("**/api/v1/products/shop");
+	const changed = page.waitForResponse((response) => response.request().method() === "PUT");
+	await save();
+	const product = await (await changed).json();
+	expect(product.title === "Web shop" && product.validation === "warn", `it is now ${JSON.stringify(product)}`);
+	await row.getByRole("cell", { name: "Web shop", exact: true }).waitFor();
+	await open();
+	expect((await title.inputValue()) === "Web shop", "the form has the new title");
+	await title.fill("");
+	await save();
+	await row.getByRole("cell", { name: "shop", exact: true }).first().waitFor();
+	await open();
+	expect((await title.inputValue()) === "shop", "without a title it has its name");
+	await title.fill("Web shop");
+	await save();
+	await row.getByRole("cell", { name: "Web shop", exact: true }).waitFor();
+}
+
 // deletes deletes a tenant, then its product: each by its name, with the refusals in between.
 async function deletes(page) {
 	const row = (name) => page.getByRole("row").filter({ hasText: name });
@@ -239,6 +271,7 @@ async function deletes(page) {
 	await product("notes").getByText("Hosted").waitFor();
 	expect((await product("notes").getByRole("button").count()) === 0, "hosted products cannot be deleted");
 	await look(page, "tenants-products");
+	await retitles(page, product("shop"));
 	await product("shop").getByRole("button", { name: "Delete" }).click();
 	await shows(page, "Its name and prefix are free again", "[role=dialog]");
 	await dialog(page).getByLabel("Name").fill("shop");
@@ -346,7 +379,7 @@ async function support(browser) {
 	}
 	await page.getByRole("button", { name: "Products", exact: true }).click();
 	await dialog(page).getByRole("rowheader", { name: "shop" }).waitFor();
-	expect((await dialog(page).getByRole("button", { name: /Delete/ }).count()) === 0, "support deletes no products");
+	expect((await dialog(page).getByRole("button", { name: /Delete|Change/ }).count()) === 0, "support changes and deletes no products");
 	await page.goto(`${place.url}/tokens`);
 	await shows(page, "Not allowed");
 }

@@ -70,14 +70,38 @@ async function certificate(page) {
 	expect(await shown.waitFor({ state: "detached" }).then(() => true, () => false), "the certificate is gone");
 }
 
+// pings sends hub.ping, then the example of an event type, which it finds among those that have one.
+async function pings(page) {
+	const send = async (status) => {
+		const response = page.waitForResponse((response) => response.url().endsWith("/ping"));
+		await dialog(page).getByRole("button", { name: "Ping" }).click();
+		expect((await response).status() === status, `a ping is answered with ${status}`);
+		return (await response).request().postDataJSON();
+	};
+	const field = dialog(page).getByRole("combobox", { name: "Event type", description: /The example of this type is sent/ });
+	await page.getByRole("button", { name: "Ping" }).click();
+	expect((await field.inputValue()) === "", "nothing is chosen at first");
+	expect((await send(202)).event_type === undefined, "it is a plain ping");
+	await shows(page, "hub.ping is on its way");
+	await dialog(page).waitFor({ state: "detached" });
+	await page.getByRole("button", { name: "Ping" }).click();
+	for (const name of ["hub.ping", "order.created", "hub.endpoint.disabled"]) await dialog(page).locator(`datalist option[value="${name}"]`).waitFor({ state: "attached" });
+	for (const name of ["order.paid", "ticket.opened"]) expect((await dialog(page).locator(`datalist option[value="${name}"]`).count()) === 0, `${name} is not offered`);
+	await field.fill("order.paid");
+	expect((await send(422)).event_type === "order.paid", "a type may be typed");
+	await shows(page, "That did not work. event_type has no example to send", "[role=dialog]");
+	await look(page, "endpoint-ping");
+	await field.fill("order.created");
+	expect((await send(202)).event_type === "order.created", "the type is the chosen one");
+	await shows(page, "order.created is on its way; the deliveries show its outcome.");
+	await dialog(page).waitFor({ state: "detached" });
+}
+
 async function acts(browser) {
 	const page = await open(browser, `/endpoints/${place.endpoint}`);
 	await shows(page, "Warehouse", "h1");
 	await look(page, "endpoint");
-	const pinged = page.waitForResponse((response) => response.url().endsWith("/ping"));
-	await page.getByRole("button", { name: "Ping" }).click();
-	expect((await pinged).status() === 202, "a ping is sent");
-	await shows(page, "hub.ping is on its way");
+	await pings(page);
 	// A filter, and whether it lets an event pass.
 	await page.getByRole("button", { name: "Change settings" }).click();
 	await dialog(page).getByLabel("Filter").fill("event.data.total >");

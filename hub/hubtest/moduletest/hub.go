@@ -33,6 +33,7 @@ import (
 // Options are how a test's hub differs from any other.
 type Options struct {
 	Start        time.Time       // where the product's clock stands until [Hub.Clock] is advanced; zero: the machine's time
+	Operational  *hubtest.Clock  // by which operational events are detected; nil: the machine's time
 	Settings     []string        // as in the environment: "HUB_PAYMENT_PROVIDER=none"
 	OtherModules []module.Module // more products
 
@@ -119,6 +120,9 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	if !o.Start.IsZero() {
 		h.Clock = hubtest.NewClock(o.Start)
 		options.ProductClock = h.Clock.Now
+	}
+	if o.Operational != nil {
+		options.OperationalClock = o.Operational.Now
 	}
 	running, err := server.Start(context.Background(), options)
 	require.NoError(t, err)

@@ -13,7 +13,8 @@ import page from "../../ui/page.module.css";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Endpoint } from "../endpoints/queries";
 import { ReceiverFields, receiverSettings } from "../endpoints/ReceiverFields";
-import { changeSettings, countMissed, deleteEndpoint, pingEndpoint, recover, rotateSecret, setEnabled } from "./queries";
+import { Ping } from "./Ping";
+import { changeSettings, countMissed, deleteEndpoint, recover, rotateSecret, setEnabled } from "./queries";
 
 export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 	const { t } = useLanguage();
@@ -21,22 +22,31 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 	const admin = useAdmin();
 	const queries = useQueryClient();
 	const navigate = useNavigate();
-	const [dialog, setDialog] = useState<"edit" | "rotate" | "recover" | "delete">();
+	const [dialog, setDialog] = useState<"ping" | "edit" | "rotate" | "recover" | "delete">();
 	const onClose = () => setDialog(undefined);
 	const refresh = () => Promise.all([queries.invalidateQueries({ queryKey: ["endpoint", endpoint.id] }), queries.invalidateQueries({ queryKey: ["endpoints"] })]);
+	const [done, setDone] = useState("");
 	const act = useMutation({
-		mutationFn: async (name: "ping" | "enable" | "disable") => {
-			await (name === "ping" ? pingEndpoint(endpoint.id) : setEnabled(endpoint, name === "enable"));
-			return screens.endpoints.done[name];
-		},
+		mutationFn: (name: "enable" | "disable") => setEnabled(endpoint, name === "enable"),
+		onMutate: () => setDone(""),
+		onSuccess: (_, name) => setDone(screens.endpoints.done[name]),
 		onSettled: refresh,
 	});
+	const openPing = () => {
+		act.reset();
+		setDone("");
+		setDialog("ping");
+	};
+	const pinged = (eventType: string) => {
+		setDone(screens.endpoints.pinged(eventType));
+		void refresh();
+	};
 	const other = endpoint.enabled ? "disable" : "enable";
 	return (
-		<Actions bad={act.isError} said={act.data ?? (act.isError && `${t.ui.failed} ${detailOf(act.error)}`)}>
+		<Actions bad={act.isError} said={act.isError ? `${t.ui.failed} ${detailOf(act.error)}` : done}>
 			{admin && (
 				<>
-					<Button size="xs" disabled={!endpoint.enabled} loading={act.isPending && act.variables === "ping"} onClick={() => act.mutate("ping")}>
+					<Button size="xs" disabled={!endpoint.enabled} onClick={openPing}>
 						{screens.endpoints.ping}
 					</Button>
 					<Button size="xs" variant="default" onClick={() => setDialog("edit")}>
@@ -60,6 +70,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 					</Button>
 				</>
 			)}
+			{dialog === "ping" && <Ping endpoint={endpoint} onClose={onClose} onDone={pinged} />}
 			{dialog === "edit" && <Settings endpoint={endpoint} onClose={onClose} onDone={refresh} />}
 			{dialog === "rotate" && (
 				<FormDialog

@@ -8,7 +8,18 @@ export const endpointQuery = (id: string) => queryOptions({ queryKey: ["endpoint
 
 const at = (id: string) => ({ params: { path: { id } } });
 
-export const pingEndpoint = (id: string) => read(client.POST("/api/v1/endpoints/{id}/ping", at(id)));
+/** pingEndpoint sends the example of an event type, or hub.ping. */
+export const pingEndpoint = (id: string, event_type?: string) => read(client.POST("/api/v1/endpoints/{id}/ping", { ...at(id), body: { event_type } }));
+
+/** examplesQuery reads the names of the event types that a ping can send to tenants of a product: its own and the hub's, where they have an example. */
+export const examplesQuery = (product: string) =>
+	queryOptions({
+		queryKey: ["event-types", "examples", product],
+		queryFn: async ({ signal }) => {
+			const pages = await Promise.all([product, "hub"].map((of) => read(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 200, product: of } } }))));
+			return pages.flatMap(({ items }) => items.flatMap(({ name, example }) => (example ? [name] : [])));
+		},
+	});
 export const deleteEndpoint = (id: string) => read(client.DELETE("/api/v1/endpoints/{id}", at(id)));
 export const rotateSecret = (id: string, overlap_seconds: number, when: "now" | "end") => read(client.POST("/api/v1/endpoints/{id}/rotate-secret", { ...at(id), body: { overlap_seconds, switch: when } }));
 

@@ -1,22 +1,23 @@
-import { Button } from "@mantine/core";
+import { Button, TextInput } from "@mantine/core";
 import { type UseQueryResult, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Dialog } from "../../ui/Dialog";
 import { detailOf } from "../../ui/errors";
-import { ConfirmDialog } from "../../ui/Form";
+import { ConfirmDialog, FormDialog } from "../../ui/Form";
 import page from "../../ui/page.module.css";
 import { Failed, Loading } from "../../ui/states";
-import { deleteProduct, type Product, setValidation } from "./queries";
+import { deleteProduct, type Product, setTitle, setValidation } from "./queries";
 
 type Props = { products: UseQueryResult<{ items: Product[] }>; admin: boolean; onClose: () => void; onDone: () => unknown };
 
-/** Products lists the products; external ones can be deleted. */
+/** Products lists the products; external ones can be changed and deleted. */
 export function Products({ products, admin, onClose, onDone }: Props) {
 	const { t } = useLanguage();
-	const { tenants: texts, eventTypes: types } = useScreenTexts();
+	const { tenants: texts, eventTypes: types, operators } = useScreenTexts();
 	const [leaving, setLeaving] = useState<Product>();
+	const [changing, setChanging] = useState<Product>();
 	if (leaving)
 		return (
 			<ConfirmDialog
@@ -27,6 +28,13 @@ export function Products({ products, admin, onClose, onDone }: Props) {
 				onDone={onDone}
 				send={() => deleteProduct(leaving.name)}
 			/>
+		);
+	if (changing)
+		return (
+			<FormDialog title={texts.changeProduct} submit={t.ui.save} onClose={() => setChanging(undefined)} onDone={onDone} send={({ maybe }) => setTitle(changing, maybe("title"))}>
+				<p className="quiet mono">{changing.name}</p>
+				<TextInput name="title" maxLength={120} label={texts.label} description={texts.labelHelp} defaultValue={changing.title} data-autofocus />
+			</FormDialog>
 		);
 	return (
 		<Dialog title={texts.products} onClose={onClose} size="xl">
@@ -57,11 +65,16 @@ export function Products({ products, admin, onClose, onDone }: Props) {
 									<td>{product.hosted ? texts.hosted : texts.external}</td>
 									<td>{product.hosted || !admin ? (types.validations[product.validation] ?? product.validation) : <Validation product={product} onDone={onDone} />}</td>
 									{admin && (
-										<td>
+										<td className={page.buttons}>
 											{!product.hosted && (
-												<Button size="compact-xs" variant="default" className={page.bad} aria-label={`${texts.deleteProduct} ${product.name}`} onClick={() => setLeaving(product)}>
-													{t.ui.delete}
-												</Button>
+												<>
+													<Button size="compact-xs" variant="default" aria-label={`${texts.changeProduct} ${product.name}`} onClick={() => setChanging(product)}>
+														{operators.change}
+													</Button>{" "}
+													<Button size="compact-xs" variant="default" className={page.bad} aria-label={`${texts.deleteProduct} ${product.name}`} onClick={() => setLeaving(product)}>
+														{t.ui.delete}
+													</Button>
+												</>
 											)}
 										</td>
 									)}

@@ -18,6 +18,8 @@ export const tenantsQuery = (search: TenantsSearch) =>
 	});
 
 export const createProduct = (body: { name: string; prefix: string; title?: string }) => read(client.POST("/api/v1/products", { body }));
+/** setTitle keeps the validation. */
+export const setTitle = (product: Product, title?: string) => read(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title } }));
 export const setValidation = (product: Product, validation: Product["validation"]) => read(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title: product.title, validation } }));
 export const createTenant = (body: { product: string; name: string; external_ref?: string }) => read(client.POST("/api/v1/tenants", { body }));
 export const updateTenant = (id: string, body: Update) => read(client.PUT("/api/v1/tenants/{id}", { params: { path: { id } }, body }));

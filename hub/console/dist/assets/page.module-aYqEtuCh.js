@@ -1,1 +1,0 @@
-var e={screen:`_screen_bpyyj_2`,top:`_top_bpyyj_10`,section:`_section_bpyyj_24`,scroll:`_scroll_bpyyj_32`,table:`_table_bpyyj_36`,number:`_number_bpyyj_55`,bad:`_bad_bpyyj_58`,select:`_select_bpyyj_61 _control_napqj_2`,option:`_option_bpyyj_64`,full:`_full_bpyyj_71`,list:`_list_bpyyj_77`,name:`_name_bpyyj_89`};export{e as t};

@@ -1,1 +1,0 @@
-import{r as e}from"./index-D4D4Kb7v.js";var t=()=>e().operator.role===`admin`;export{t};
