@@ -12,9 +12,9 @@ export function EventTypeNames({ value = "*", product }: { value?: string; produ
 	const { endpoints: texts } = useScreenTexts();
 	const list = useId();
 	const [typed, setTyped] = useState(value);
-	const known = useQuery({ queryKey: ["event-types", "names"], queryFn: () => read(client.GET("/api/v1/event-types", { params: { query: { limit: 200 } } })) });
+	const known = useQuery({ queryKey: ["event-types", "names", product], queryFn: () => read(client.GET("/api/v1/event-types", { params: { query: { product, limit: 200 } } })) });
 	const before = typed.replace(/[^\s,]*$/, "");
-	const names = [...new Set(known.data?.items.filter((type) => !product || type.product === product).map((type) => type.name))];
+	const names = [...new Set(known.data?.items.map((type) => type.name))];
 	return (
 		<>
 			<TextInput name="types" required maxLength={2000} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} list={list} label={texts.types} description={product ? undefined : texts.typesHelp} />

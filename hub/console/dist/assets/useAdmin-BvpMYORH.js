@@ -1,1 +1,0 @@
-import{r as e}from"./index-C4wMRt0Z.js";var t=()=>e().operator.role===`admin`;export{t};
