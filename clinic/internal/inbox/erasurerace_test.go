@@ -51,64 +51,93 @@ type erasureRace struct {
 
 const raceTime = "2027-01-04T12:00:00Z"
 
-// raceErasures runs act once for each of its statements, and has the patient erased before that
-// statement: until the erasure has ended or waits for act. Then act goes on. check is called when
-// both have ended. The last patient is erased after act.
-func raceErasures(t *testing.T, prepare func(*erasureRace), act func(*erasureRace) error, check func(*erasureRace, string)) *clinictest.Clinic {
+// erasureRaces are the races of one hub.
+type erasureRaces struct {
+	clinic     *clinictest.Clinic
+	scheduling *clinictest.Peer
+	host       module.Host // its pool has the hook
+	hook       *statementHook
+	patients   int
+}
+
+func newErasureRaces(t *testing.T) *erasureRaces {
 	t.Helper()
-	clinic := clinictest.NewClinicAlone(t)
-	scheduling := clinic.ConnectPeer("scheduling")
-	hook := &statementHook{}
-	settings := clinic.Hub.Host.Pool.Config()
-	settings.ConnConfig.Tracer = hook
+	s := &erasureRaces{clinic: clinictest.NewClinicAlone(t), hook: &statementHook{}}
+	s.scheduling = s.clinic.ConnectPeer("scheduling")
+	settings := s.clinic.Hub.Host.Pool.Config()
+	settings.ConnConfig.Tracer = s.hook
 	pool, err := pgxpool.NewWithConfig(t.Context(), settings)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	require.NoError(t, pool.Ping(t.Context()))
+	s.host = s.clinic.Hub.Host
+	s.host.Pool = pool
+	return s
+}
+
+// newRace makes the patients of a race and their appointments.
+func (s *erasureRaces) newRace() *erasureRace {
+	s.clinic.T.Helper()
+	n := s.patients
+	s.patients++
+	r := &erasureRace{clinic: s.clinic, host: s.host, number: fmt.Sprintf("+5511966%06d", n), stranger: fmt.Sprintf("+5521933%06d", n), booking: fmt.Sprintf("zulmira-%d", n)}
+	r.patient = s.clinic.OK(201, "POST", "/patients", object{"name": "Zulmira Quixeramobim", "phone": r.number})["id"].(string)
+	r.relative = s.clinic.OK(201, "POST", "/patients", object{"name": "Bia", "phone": r.number})["id"].(string)
+	s.scheduling.Send("accepted", "appointment.created", object{"appointment_id": r.booking, "client_phone": r.number, "client_name": "Zulmira Quixeramobim", "service": "Check", "datetime": raceTime})
+	s.scheduling.Send("accepted", "appointment.created", object{"client_phone": r.number, "client_name": "Bia", "service": "Check", "datetime": raceTime})
+	r.history = s.clinic.History(r.relative)
+	require.Len(s.clinic.T, r.history, 1)
+	return r
+}
+
+// eraseBefore has the patient of a race erased before a statement, counted from 0: until the
+// erasure has ended or waits for that statement's transaction. erased gets the response.
+func (s *erasureRaces) eraseBefore(t *testing.T, r *erasureRace, statement int, erased chan<- answer) (isReached, isWaiting *bool) {
+	isReached, isWaiting = new(bool), new(bool)
+	begun := 0
+	s.hook.before = func(process uint32) {
+		if begun++; begun <= statement || *isReached {
+			return
+		}
+		*isReached = true
+		go func() {
+			got, _ := s.clinic.Try("POST", "/patients/"+r.patient+"/deletion-request", nil)
+			erased <- got
+		}()
+		require.Eventually(t, func() bool {
+			*isWaiting = s.clinic.Hub.Count(`pg_stat_activity where $1::integer = any(pg_blocking_pids(pid))`, int32(process)) > 0
+			return *isWaiting || len(erased) > 0
+		}, clinictest.Timeout, time.Millisecond)
+	}
+	return isReached, isWaiting
+}
+
+// run does act once for each of its statements, and has the patient erased before that
+// statement. Then act goes on. check is called when both have ended. The last patient is erased
+// after act.
+func (s *erasureRaces) run(t *testing.T, name string, prepare func(*erasureRace), act func(*erasureRace) error, check func(*erasureRace, string)) {
+	t.Helper()
 	waited := 0
 	for statement := 0; ; statement++ {
-		r := &erasureRace{clinic: clinic, host: clinic.Hub.Host, number: fmt.Sprintf("+5511966%06d", statement), stranger: fmt.Sprintf("+5521933%06d", statement), booking: fmt.Sprintf("zulmira-%d", statement)}
-		r.host.Pool = pool
-		r.patient = clinic.OK(201, "POST", "/patients", object{"name": "Zulmira Quixeramobim", "phone": r.number})["id"].(string)
-		r.relative = clinic.OK(201, "POST", "/patients", object{"name": "Bia", "phone": r.number})["id"].(string)
-		scheduling.Send("accepted", "appointment.created", object{"appointment_id": r.booking, "client_phone": r.number, "client_name": "Zulmira Quixeramobim", "service": "Check", "datetime": raceTime})
-		scheduling.Send("accepted", "appointment.created", object{"client_phone": r.number, "client_name": "Bia", "service": "Check", "datetime": raceTime})
-		r.history = clinic.History(r.relative)
-		require.Len(t, r.history, 1)
+		r, at := s.newRace(), fmt.Sprintf("%s: erased before statement %d", name, statement)
 		prepare(r)
-		erased, reached := make(chan answer, 1), false
-		began := 0
-		hook.before = func(process uint32) {
-			if began++; began <= statement || reached {
-				return
-			}
-			reached = true
-			go func() {
-				got, _ := clinic.Try("POST", "/patients/"+r.patient+"/deletion-request", nil)
-				erased <- got
-			}()
-			require.Eventually(t, func() bool {
-				isWaiting := clinic.Hub.Count(`pg_stat_activity where $1::integer = any(pg_blocking_pids(pid))`, int32(process)) > 0
-				if isWaiting {
-					waited++
-				}
-				return isWaiting || len(erased) > 0
-			}, clinictest.Timeout, time.Millisecond)
-		}
+		erased := make(chan answer, 1)
+		isReached, isWaiting := s.eraseBefore(t, r, statement, erased)
 		err := act(r)
-		hook.before = nil
-		at := fmt.Sprintf("erased before statement %d", statement)
+		s.hook.before = nil
 		require.NoError(t, err, at)
-		if !reached {
-			require.Greater(t, statement, 5, "statements were seen")
-			require.Positive(t, waited)
-			clinic.RequestDeletion(r.patient)
-			return clinic
+		if !*isReached {
+			s.clinic.RequestDeletion(r.patient)
+			require.Greater(t, statement, 5, "its statements were seen")
+			require.Positive(t, waited, "erasures waited")
+			return
+		}
+		if *isWaiting {
+			waited++
 		}
 		got := <-erased
-		require.Equal(t, 202, got.Status, got.Text)
-		require.Equal(t, "anonymized", clinic.Get("/patients/" + r.patient)["status"], at)
-		require.Equal(t, "active", clinic.Get("/patients/" + r.relative)["status"], at)
+		require.Equal(t, 202, got.Status, "%s: %s", at, got.Text)
+		require.Equal(t, "anonymized", s.clinic.Get("/patients/" + r.patient)["status"], at)
+		require.Equal(t, "active", s.clinic.Get("/patients/" + r.relative)["status"], at)
 		check(r, at)
 	}
 }
@@ -147,6 +176,7 @@ func (r *erasureRace) receive(product, eventType string, data object) error {
 // relative who has the same number, nor left in the inbox or in any table of the clinic.
 func TestEventsWhileTheirPatientIsErased(t *testing.T) {
 	t.Parallel()
+	races := newErasureRaces(t)
 	for name, event := range map[string]struct {
 		product, kind string
 		data          func(*erasureRace) object
@@ -164,19 +194,16 @@ func TestEventsWhileTheirPatientIsErased(t *testing.T) {
 			return object{"phone": r.number, "name": "Zulmira Quixeramobim", "body": "Zulmira here", "ticket_id": 7}
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			clinic := raceErasures(t, func(*erasureRace) {}, func(r *erasureRace) error {
-				return r.receive(event.product, event.kind, event.data(r))
-			}, func(r *erasureRace, at string) {
-				r.requireOwnAppointmentOnly(at)
-				require.Equal(t, r.history, r.clinic.History(r.relative), at)
-				require.Empty(t, r.clinic.Items("/integrations/inbox"), at)
-			})
-			for _, place := range hubtest.FindInDatabase(t, clinic.Hub.DatabaseURL, "zulmira") {
-				require.False(t, strings.HasPrefix(place, "clinic."), place)
-			}
+		races.run(t, name, func(*erasureRace) {}, func(r *erasureRace) error {
+			return r.receive(event.product, event.kind, event.data(r))
+		}, func(r *erasureRace, at string) {
+			r.requireOwnAppointmentOnly(at)
+			require.Equal(t, r.history, r.clinic.History(r.relative), at)
+			require.Empty(t, r.clinic.Items("/integrations/inbox"), at)
 		})
+	}
+	for _, place := range hubtest.FindInDatabase(t, races.clinic.Hub.DatabaseURL, "zulmira") {
+		require.False(t, strings.HasPrefix(place, "clinic."), place)
 	}
 }
 
@@ -185,6 +212,7 @@ func TestEventsWhileTheirPatientIsErased(t *testing.T) {
 // of day, stays as it is.
 func TestLinkingWhileAnotherPatientIsErased(t *testing.T) {
 	t.Parallel()
+	races := newErasureRaces(t)
 	wait := func(r *erasureRace) {
 		AddWaitingEvents(r.clinic, r.stranger, strangerEvent{"appointment.cancelled", "appointment " + r.booking, object{"appointment_id": r.booking, "reason": "Ill", "service": "Check", "datetime": raceTime}})
 	}
@@ -193,29 +221,25 @@ func TestLinkingWhileAnotherPatientIsErased(t *testing.T) {
 		require.Len(r.clinic.T, r.clinic.History(r.relative), 2, at)
 		r.clinic.Exec(`delete from clinic.inbox where clinic_id = $1`)
 	}
-	t.Run("by a user", func(t *testing.T) {
-		t.Parallel()
-		var entry, user uuid.UUID
-		raceErasures(t, func(r *erasureRace) {
-			wait(r)
-			entry = uuid.MustParse(r.clinic.Items("/integrations/inbox")[0]["id"].(string))
-			user = uuid.MustParse(r.clinic.Get("/auth/me")["id"].(string))
-		}, func(r *erasureRace) error {
-			_, err := inbox.New(r.host, store.New(r.host)).Link(t.Context(), store.Scope{Clinic: r.clinic.ID, Env: hub.Live}, entry, uuid.MustParse(r.relative), user)
-			return err
-		}, check)
-	})
-	t.Run("by the job", func(t *testing.T) {
-		t.Parallel()
-		var run []byte
-		raceErasures(t, func(r *erasureRace) {
-			wait(r)
-			id := uuid.New()
-			r.clinic.Exec(`insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, after_at, after_id)
-				select clinic_id, 'live', $2, $3, phone_key, source, '2000-01-01', gen_random_uuid() from clinic.inbox where clinic_id = $1`, id, r.relative)
-			run = []byte(clinictest.JSON(t, object{"clinic": r.clinic.ID, "env": "live", "id": id}))
-		}, func(r *erasureRace) error {
-			return inbox.New(r.host, store.New(r.host)).ContinueLinking(t.Context(), run)
-		}, check)
-	})
+	var entry, user uuid.UUID
+	races.run(t, "by a user", func(r *erasureRace) {
+		wait(r)
+		waiting := r.clinic.Items("/integrations/inbox")
+		require.Len(t, waiting, 1)
+		entry = uuid.MustParse(waiting[0]["id"].(string))
+		user = uuid.MustParse(r.clinic.Get("/auth/me")["id"].(string))
+	}, func(r *erasureRace) error {
+		_, err := inbox.New(r.host, store.New(r.host)).Link(t.Context(), store.Scope{Clinic: r.clinic.ID, Env: hub.Live}, entry, uuid.MustParse(r.relative), user)
+		return err
+	}, check)
+	var run []byte
+	races.run(t, "by the job", func(r *erasureRace) {
+		wait(r)
+		id := uuid.New()
+		r.clinic.Exec(`insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, after_at, after_id)
+			select clinic_id, 'live', $2, $3, phone_key, source, '2000-01-01', gen_random_uuid() from clinic.inbox where clinic_id = $1 and phone = $4`, id, r.relative, r.stranger)
+		run = []byte(clinictest.JSON(t, object{"clinic": r.clinic.ID, "env": "live", "id": id}))
+	}, func(r *erasureRace) error {
+		return inbox.New(r.host, store.New(r.host)).ContinueLinking(t.Context(), run)
+	}, check)
 }
