@@ -52,6 +52,9 @@ func (s *Service) erasePatient(ctx context.Context, tx *store.Tx, scope store.Sc
 	if err := tx.LockExports(ctx, scope); err != nil {
 		return store.DeletionRequest{}, err
 	}
+	if err := tx.LockErasures(ctx, scope); err != nil {
+		return store.DeletionRequest{}, err
+	}
 	p, err := tx.LockPatient(ctx, scope.Clinic, scope.Env, patient)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return store.DeletionRequest{}, hub.NotFound("Patient")

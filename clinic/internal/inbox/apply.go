@@ -14,7 +14,8 @@ import (
 )
 
 // resolveErasedAppointment finds out whether the event's appointment belongs to an erased
-// patient, and sets the id under which it is stored then.
+// patient, and sets the id under which it is stored then. The transaction shares the clinic's
+// erasures.
 func (t *transaction) resolveErasedAppointment(ctx context.Context, event *inboundEvent) error {
 	id := event.data.AppointmentID
 	if id == "" || !event.isAboutAppointment() || store.IsGeneratedID(id) {

@@ -49,6 +49,9 @@ func (s *Service) Link(ctx context.Context, scope store.Scope, id, patient, user
 }
 
 func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, user uuid.UUID) (result LinkResult, err error) {
+	if err := t.ShareErasures(ctx, scope); err != nil {
+		return result, err
+	}
 	entry, err := t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
 	if err != nil {
 		return result, mapNoEntry(err)

@@ -17,6 +17,7 @@ import (
 // Receive applies an event of a connected product in the caller's transaction. It returns
 // [module.ErrIgnored] if the event matches no patient, or no appointment of the patient:
 // then it waits in the inbox. It also returns that if the product must not send the event.
+// The transaction has screened the event: see [Service.ScreenEvent].
 func (s *Service) Receive(ctx context.Context, raw pgx.Tx, e hub.Event) error {
 	return s.join(s.store.Join(raw)).receive(ctx, e)
 }

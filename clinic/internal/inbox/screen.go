@@ -89,8 +89,13 @@ func (c *contacts) collect(member string, value any) {
 // ScreenEvent implements [module.EventScreener]. An event is about an erased patient if it
 // has the name with the number or the address, a number, address or CPF that no other person
 // had, or the ticket or appointment; unless it is about a patient who has the number now.
+// Until the transaction ends nobody is erased: an erasure meanwhile would be in no answer, and
+// would not see what the event leaves.
 func (s *Service) ScreenEvent(ctx context.Context, raw pgx.Tx, e hub.Event) (module.Screening, error) {
 	t, scope := s.join(s.store.Join(raw)), store.Scope{Clinic: e.TenantID, Env: e.Environment}
+	if err := t.ShareErasures(ctx, scope); err != nil {
+		return 0, err
+	}
 	c := readContacts(e.Data)
 	for i, phone := range c.phones {
 		complete, err := t.CompletePhone(ctx, scope.Clinic, phone)

@@ -42,14 +42,15 @@ type Tx struct {
 //
 // To avoid deadlocks, every transaction locks rows in this order:
 //  1. the advisory lock of the clinic's exports, then exports
-//  2. the advisory locks of phone numbers, tickets and appointments (package inbox)
-//  3. imports
-//  4. patients, by id
-//  5. linkings
-//  6. inbox entries, by id
-//  7. appointments
-//  8. payments
-//  9. deletion requests
+//  2. the advisory lock of the clinic's erasures
+//  3. the advisory locks of phone numbers, tickets and appointments (package inbox)
+//  4. imports
+//  5. patients, by id
+//  6. linkings
+//  7. inbox entries, by id
+//  8. appointments
+//  9. payments
+//  10. deletion requests
 //
 // A change of a patient's data holds the patient: with a shared lock if it adds or
 // settles something, with an exclusive lock if it changes the patient's own row. A batch

@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/internal/logid"
 )
 
 // Hasty returns a reader with the smallest effort, so that every way of reading the
 // log is walked with few rows: it looks at hardly any row in hope of a page, takes no
 // day for small and two targets for many.
 func (r *Reader) Hasty() *Reader {
-	return &Reader{pool: r.pool, limits: readLimits{newest: 7, perDriver: 3, perDenseDriver: 5, fewTargets: 1, manyTargets: 5}}
+	return &Reader{pool: r.pool, limits: readLimits{newest: 7, perDriver: 3, perDenseDriver: 5, fewTargets: 1, manyTargets: 5, pending: 100}}
 }
 
 // ExplainEvents returns how PostgreSQL lists an owner's events.
@@ -53,4 +56,10 @@ func (r *Reader) ExplainSubjects(ctx context.Context, f Filter, terms []int64) (
 		return "", err
 	}
 	return r.explain(ctx, p.subjectStatement(days, 51), p.args)
+}
+
+// ExplainOldestOfDay returns how PostgreSQL finds the oldest delivery of a day that waits and
+// is not bulk.
+func (r *Reader) ExplainOldestOfDay(ctx context.Context, day time.Time) (string, error) {
+	return r.explain(ctx, strings.ReplaceAll(oldestOfDaySQL, "DAY", logid.Partition(logid.Floor(day))), []any{maxOldestRead})
 }

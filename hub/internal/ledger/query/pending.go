@@ -2,11 +2,14 @@ package query
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/scrape"
 )
 
@@ -16,6 +19,10 @@ const maxPendingCounted = 100_000
 
 // maxBehindCounted is the same for those behind others. Their rows lie far apart.
 const maxBehindCounted = 10_000
+
+// maxOldestRead is how many receivers and deliveries of a day are read at most to find the
+// oldest that is not bulk.
+const maxOldestRead = 10_000
 
 // pendingCacheTime is how long a count is served before it is made anew.
 const pendingCacheTime = 10 * time.Second
@@ -82,10 +89,69 @@ func (r *Reader) countPending(ctx context.Context) ([]pendingCount, error) {
 			from (select product from hub.deliveries where case when status = 0 then due_at end = 'infinity' limit $2) d group by product
 			union all
 			select product, 0, 0, 0, 0, count(*)
-			from (select product from hub.deliveries where status = 2 limit $1) d group by product) counts
-		group by product`, maxPendingCounted, maxBehindCounted)
+			from (select product from hub.deliveries where status = 2 limit $3) d group by product) counts
+		group by product`, r.limits.pending, maxBehindCounted, maxPendingCounted)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[pendingCount])
+	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[pendingCount])
+	if err != nil {
+		return nil, err
+	}
+	var counted int64
+	for _, c := range counts {
+		counted += c.Pending
+	}
+	if counted < int64(r.limits.pending) {
+		return counts, nil
+	}
+	return r.findOldest(ctx, counts)
+}
+
+// oldestOfDaySQL reads the oldest delivery of a day that waits and is not bulk, by product.
+// It goes from receiver to receiver in the index of what is due by priority, so that it reads
+// no bulk ones but one of each receiver. Of a receiver with many others it reads those due first.
+const oldestOfDaySQL = `
+	with recursive walk as (
+		(select target_id from hub.deliveries_DAY where status = 0 order by target_id, priority, due_at limit 1)
+		union all
+		select (select d.target_id from hub.deliveries_DAY d where d.status = 0 and d.target_id > w.target_id
+			order by d.target_id, d.priority, d.due_at limit 1)
+		from walk w where w.target_id is not null),
+	targets as (select target_id from walk where target_id is not null limit $1)
+	select d.product, extract(epoch from now() - min(d.created_at))::float8
+	from targets t, lateral (
+		select product, created_at from hub.deliveries_DAY
+		where status = 0 and target_id = t.target_id and priority < 1 and due_at < 'infinity'
+		order by priority, due_at limit $1 / (select count(*) from targets)) d
+	group by d.product`
+
+// findOldest completes the ages in counts where more deliveries wait than were counted: bulk
+// ones, or those of another product, may be older than all that the others have. Day by day it
+// costs what a day's receivers cost; the parent would look into every day for each of them.
+func (r *Reader) findOldest(ctx context.Context, counts []pendingCount) ([]pendingCount, error) {
+	days, err := r.Days(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, day := range days {
+		rows, err := r.pool.Query(ctx, strings.ReplaceAll(oldestOfDaySQL, "DAY", logid.Partition(logid.Floor(day))), maxOldestRead)
+		if err != nil {
+			return nil, err
+		}
+		var product string
+		var age float64
+		_, err = pgx.ForEachRow(rows, []any{&product, &age}, func() error {
+			i := slices.IndexFunc(counts, func(c pendingCount) bool { return c.Product == product })
+			if i < 0 {
+				i, counts = len(counts), append(counts, pendingCount{Product: product})
+			}
+			counts[i].OldestSeconds = max(counts[i].OldestSeconds, age)
+			return nil
+		})
+		if err != nil && !isMissingTable(err) { // the day's retention has ended
+			return nil, err
+		}
+	}
+	return counts, nil
 }

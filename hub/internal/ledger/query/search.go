@@ -125,9 +125,11 @@ type readLimits struct {
 	// are, many by the newest row of each. Who has still more has rows everywhere in
 	// the log, and reading it in order finds a page soon.
 	fewTargets, manyTargets int
+
+	pending int // of what waits, when it is counted for the metrics
 }
 
-var defaultLimits = readLimits{newest: 4000, perDriver: 1000, perDenseDriver: 5000, smallDay: 16 << 20, fewTargets: 100, manyTargets: 3000}
+var defaultLimits = readLimits{newest: 4000, perDriver: 1000, perDenseDriver: 5000, smallDay: 16 << 20, fewTargets: 100, manyTargets: 3000, pending: maxPendingCounted}
 
 // newestStatement writes the search of a day's newest rows.
 func (p *plan) newestStatement(newest day, limit int, e readLimits) (statement string, args []any) {
