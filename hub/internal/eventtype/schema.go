@@ -205,7 +205,7 @@ func problemOf(err error, document any, outside []string) *Problem {
 	case errors.As(err, &pointer):
 		return &Problem{Message: "has a $ref to a place that does not exist: #" + fragment(pointer.URL)}
 	case errors.As(err, &anchor):
-		return &Problem{Message: "has a $ref to an anchor that does not exist: " + anchor.Reference}
+		return &Problem{Message: "has a $ref to an anchor that does not exist: " + strings.TrimPrefix(anchor.Reference, base)}
 	}
 	return &Problem{Message: "is no JSON Schema 2020-12"}
 }
