@@ -97,6 +97,8 @@ func TestReferencesOfDocument(t *testing.T) {
 	for name, parameter := range parsed.Components.Parameters {
 		require.Equal(t, name == hub.HeaderSignature, parameter.Required, name)
 	}
+	_, err = eventtype.WebhooksDocument(eventtype.Product{Name: "shop"}, nil)
+	require.NoError(t, err)
 	_, err = eventtype.WebhooksDocument(eventtype.Product{}, []eventtype.Type{{Name: "bad", Schema: []byte(`[]`)}})
 	require.ErrorContains(t, err, "reading the schema of bad")
 }
