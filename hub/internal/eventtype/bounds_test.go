@@ -134,7 +134,6 @@ func TestMessagesOfBounds(t *testing.T) {
 		{`{"exclusiveMinimum":-1}`, `-1`, " must be more than -1"},
 		{`{"minimum":340282366920938463463374607431768211455}`, `1`, " must be at least 340282366920938463463374607431768211455"},
 		{`{"minimum":340282366920938463463374607431768211456}`, `1`, " must be at least 3.402823669209385e+38"},
-		{`{"propertyNames":{"maxLength":1}}`, `{"ab":1}`, " has a member whose name the schema does not allow"},
 		{`{"contains":{"type":"string"}}`, `[1]`, " must have as many items of the kind that contains describes as the schema demands"},
 		{`{"type":["null","array","boolean"]}`, `1`, " must be true or false or an array or null"},
 		{`{"const":` + quoted(200) + `}`, `1`, " must be the value that the schema has: " + quoted(200)},
@@ -170,4 +169,26 @@ func TestRefuse(t *testing.T) {
 	require.Len(t, refusal.Fields, 2)
 	require.Equal(t, "body.data.a is required; body.data.b must be a string",
 		refusal.Fields[0].Location+" "+refusal.Fields[0].Message+"; "+refusal.Fields[1].Location+" "+refusal.Fields[1].Message)
+}
+
+// The place of a name that is not allowed is that of the only member which has it.
+func TestNamesOfMembers(t *testing.T) {
+	t.Parallel()
+	schema := compile(t, `{"properties":{"a":{"items":{"propertyNames":{"maxLength":2}}}},"propertyNames":{"pattern":"^[a-z]*$"}}`)
+	for data, want := range map[string]string{
+		`{"a":[{"b":1},{"cde":{"b":1}}]}`:           ".a[1].cde has a name that the schema does not allow",
+		`{"a":[{"cde":1}],"A":1}`:                   ".A has a name that the schema does not allow; .a[0].cde has a name that the schema does not allow",
+		`{"a":[{"cde":1},{"cde":1},{"cde":1}]}`:     " has members whose names the schema does not allow",
+		`{"a":[{"cde":1}],"b":[[{"x":{"cde":1}}]]}`: " has members whose names the schema does not allow",
+	} {
+		require.Equal(t, want, text(schema.Check([]byte(data))), data)
+	}
+	require.Len(t, compile(t, `{"propertyNames":{"maxLength":1}}`).Check([]byte(`{`+strings.Join(members(20_000), ",")+`}`)), 10)
+	for schema, want := range map[string]string{
+		`{"properties":{"a/b":{"patternProperties":{"(?<=a)":{}}}}}`:    `schema.properties["a/b"].patternProperties["(?<=a)"] has a regular expression that is not one of RE2`,
+		`{"patternProperties":{"` + strings.Repeat("a", 501) + `":{}}}`: `schema.patternProperties.` + strings.Repeat("a", 64) + `… has a regular expression of more than 500 bytes`,
+	} {
+		_, err := eventtype.Compile([]byte(schema))
+		require.EqualError(t, err, want)
+	}
 }
