@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -20,7 +21,8 @@ func TestErrorsAreKept(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	counted := NewErrors(pool, slog.New(slog.DiscardHandler), func() time.Time { now = now.Add(time.Second); return now })
+	var log bytes.Buffer
+	counted := NewErrors(pool, slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { now = now.Add(time.Second); return now })
 	require.NoError(t, counted.store(t.Context()), "there is nothing to store")
 	failing, quiet := uuid.New(), uuid.New()
 	first, second := New("true"), New("false")
@@ -37,4 +39,13 @@ func TestErrorsAreKept(t *testing.T) {
 	require.EqualValues(t, 2, counted.counts[quiet].count)
 	count(failing, second, "c")
 	require.Equal(t, errorCount{filter: "false", count: 1, last: "c", at: now}, *counted.counts[failing], "a new filter begins at one")
+
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	counted.Run(stopped)
+	require.Contains(t, log.String(), "the last ones are not counted")
+	log.Reset()
+	counted.counts = nil
+	counted.Run(stopped)
+	require.Empty(t, log.String(), "there is nothing to store")
 }
