@@ -13,22 +13,22 @@ func TestCallCost(t *testing.T) {
 	t.Parallel()
 	list := func(n int) ref.Val { return types.DefaultTypeAdapter.NativeToValue(make([]int, n)) }
 	nested := types.DefaultTypeAdapter.NativeToValue(map[string]any{"a": []int{1, 2}, "b": map[string]any{"c": 1}})
-	one := types.Int(1)
+	number := types.Int(1)
 	for name, test := range map[string]struct {
 		function string
 		args     []ref.Val
 		want     int // 0: CEL's own
 	}{
 		"equal lists":         {"_==_", []ref.Val{list(3), list(2)}, 4 + 3},
-		"unequal lists":       {"_!=_", []ref.Val{list(3), one}, 4},
-		"an element":          {"@in", []ref.Val{one, list(5)}, 6},
-		"nested":              {"_==_", []ref.Val{one, nested}, 1 + 3 + 2},
-		"no lists":            {"_==_", []ref.Val{one, one}, 0},
+		"unequal lists":       {"_!=_", []ref.Val{list(3), number}, 4},
+		"an element":          {"@in", []ref.Val{number, list(5)}, 6},
+		"nested":              {"_==_", []ref.Val{number, nested}, 1 + 3 + 2},
+		"no lists":            {"_==_", []ref.Val{number, number}, 0},
 		"other functions":     {"_+_", []ref.Val{list(3), list(2)}, 0},
-		"other functions too": {"_[_]", []ref.Val{list(3), one}, 0},
+		"other functions too": {"_[_]", []ref.Val{list(3), number}, 0},
 		"one argument":        {"_==_", []ref.Val{list(3)}, 0},
-		"as long as counted":  {"_==_", []ref.Val{list(MaxCost), one}, MaxCost + 1},
-		"longer than counted": {"_==_", []ref.Val{list(MaxCost + 5), one}, MaxCost + 1},
+		"as long as counted":  {"_==_", []ref.Val{list(MaxCost), number}, MaxCost + 1},
+		"longer than counted": {"_==_", []ref.Val{list(MaxCost + 5), number}, MaxCost + 1},
 	} {
 		cost := estimator{}.CallCost(test.function, "", test.args, nil)
 		if test.want == 0 {
