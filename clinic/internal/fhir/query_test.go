@@ -147,7 +147,7 @@ func TestToDays(t *testing.T) {
 func TestParseSearchParams(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"patient=a&foo=b&_sort=name&status=&x.y=1": "patient=a", "_sort=-date,_id": "_sort=-date%2C_id", "status:not=a": "status%3Anot=a", "_include=Appointment:patient&_include=Appointment:slot": "_include=Appointment%3Apatient", "patient:Patient=a": "patient%3APatient=a", "date=a&date=b": "date=a&date=b", "": "",
+		"patient=a&foo=b&_sort=name&status=&x.y=1": "patient=a", "_sort=-date,_id": "_sort=-date%2C_id", "status:not=a": "status%3Anot=a", "_id=a&_id:not=b": "_id=a&_id%3Anot=b", "_include=Appointment:patient&_include=Appointment:slot": "_include=Appointment%3Apatient", "patient:Patient=a": "patient%3APatient=a", "date=a&date=b": "date=a&date=b", "": "",
 	} {
 		asked, err := url.ParseQuery(query)
 		require.NoError(t, err)

@@ -305,6 +305,7 @@ func TestCapabilities(t *testing.T) {
 	require.NotContains(t, pick(t, got, "rest", 0, "resource", 1), "operation")
 	params := pick(t, got, "rest", 0, "resource", 0, "searchParam").([]any)
 	require.Equal(t, "One or several ids, with commas between them. Modifiers: not. Also for _sort.", pick(t, params, 0, "documentation"))
+	require.NotContains(t, pick(t, params, 1, "documentation"), "Modifiers", "_lastUpdated has none")
 	require.Equal(t, "true or false. Modifiers: not, missing.", pick(t, params, len(params)-1, "documentation"))
 	require.Contains(t, pick(t, got, "rest", 0, "resource", 0, "documentation"), "Sorted by _id, _lastUpdated, name, birthdate;")
 	require.Equal(t, "everything", pick(t, got, "rest", 0, "resource", 0, "operation", 0, "name"))
