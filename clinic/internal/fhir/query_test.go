@@ -59,6 +59,17 @@ func TestParseDateRanges(t *testing.T) {
 	}
 }
 
+// What begins with a small letter has a prefix.
+func TestUnknownPrefixes(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"aa2026-03-02": "has a prefix", "zz2026-03-02": "has a prefix", "`a2026-03-02": "must be a date", "{a2026-03-02": "must be a date", "zz": "must be a date",
+	} {
+		_, err := fhir.ParseDateRanges([]string{value}, time.UTC, time.Time{})
+		require.ErrorContains(t, err, want, value)
+	}
+}
+
 // ne leaves out what the value contains. ap takes a tenth of the gap between now and the value
 // on both sides, however long the gap is.
 func TestParseDateRangesOfTwoSides(t *testing.T) {

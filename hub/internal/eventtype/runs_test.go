@@ -39,6 +39,7 @@ var matchedPatterns = map[string][]string{
 	`^a+b{2}$`:                                {"abb", "aabb", "bb", "ab", "abbb"},
 	`^a?b+a*$`:                                {"b", "abba", "a", "aab"},
 	`^a{0,2}b*a$`:                             {"a", "aa", "aaa", "aaaa", "aba"},
+	`^(?:ab)+$`:                               {"ab", "abab", "aab", "abb"},
 	`^(ab)+$`:                                 {"ab", "abab", "aba", ""},
 	`^(a|bc)$`:                                {"a", "bc", "abc"},
 	`^(?m:a)$`:                                {"a", "a\n"},
