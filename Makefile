@@ -18,7 +18,9 @@ FUZZTIME ?= 10s
 KILLS ?= 25
 RANDOM_KILLS ?= 200
 MUTANTS ?= ./hub ./hub/events ./hub/module/brazil ./hub/internal/egress ./hub/internal/mask ./hub/internal/limit ./hub/internal/httpx \
-	./scheduling/internal/booking ./clinic/internal/care ./clinic/internal/importfile
+	./hub/internal/eventtype ./hub/internal/filter ./hub/internal/logid ./hub/internal/sigcheck ./hub/module/table \
+	./scheduling/internal/booking ./scheduling/internal/calendar ./scheduling/internal/proofofwork \
+	./messaging/internal/chat ./messaging/internal/importfile ./clinic/internal/care ./clinic/internal/fhir ./clinic/internal/importfile
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || true)

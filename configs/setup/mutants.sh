@@ -7,6 +7,10 @@
 # Gremlins does not see that the conditions of a switch's cases are tested: it lists them
 # as not covered. Equivalent mutants behave like the code for every input; they are listed
 # in configs/mutants/equivalent.txt by file, kind of mutant and expression.
+#
+# MUTANT_WORKERS is how many are tried at once: 2. MUTANT_TIMEOUT is after how many times
+# the duration of the unchanged package's tests a mutant is late: 10. A busy machine needs
+# more, because the time to build a mutant counts.
 # usage: mutants.sh GREMLINS PACKAGE...
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -23,7 +27,7 @@ results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 for package in "$@"; do
 	echo "== $package"
-	"$gremlins" unleash "$package" --output-statuses lctkv --workers "${MUTANT_WORKERS:-2}" --timeout-coefficient 10 --invert-logical |
+	"$gremlins" unleash "$package" --output-statuses lctkv --workers "${MUTANT_WORKERS:-2}" --timeout-coefficient "${MUTANT_TIMEOUT:-10}" --invert-logical |
 		sed "s|^|${package#./} |" | tee -a "$results" | awk '/ (LIVED|NOT COVERED|TIMED OUT|NOT VIABLE) / { sub(/^[^ ]* /, ""); print }'
 done
 

@@ -18,21 +18,27 @@ func TestParseDateRanges(t *testing.T) {
 	zone := time.FixedZone("", -3*3600)
 	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, zone) }
 	for value, want := range map[string]fhir.Range{
-		"2026":                        {From: day(2026, 1, 1), To: day(2027, 1, 1)},
-		"2026-02":                     {From: day(2026, 2, 1), To: day(2026, 3, 1)},
-		"2026-03-02":                  {From: day(2026, 3, 2), To: day(2026, 3, 3)},
-		"eq2026-03-02":                {From: day(2026, 3, 2), To: day(2026, 3, 3)},
-		"gt2026-03-02":                {From: day(2026, 3, 3)},
-		"sa2026-03-02":                {From: day(2026, 3, 3)},
-		"ge2026-03-02":                {From: day(2026, 3, 2)},
-		"lt2026-03-02":                {To: day(2026, 3, 2)},
-		"eb2026-03-02":                {To: day(2026, 3, 2)},
-		"le2026-03-02":                {To: day(2026, 3, 3)},
-		"2026-03-02T09:30":            {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute), To: day(2026, 3, 2).Add(9*time.Hour + 31*time.Minute)},
-		"ge2026-03-02T12:30:00Z":      {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute)},
-		"le2026-03-02T12:30:00.250Z":  {To: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + 251*time.Millisecond)},
-		"gt2026-03-02T12:30:00.000Z":  {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + time.Millisecond)},
-		"ge2026-03-02T14:30:00 02:00": {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute)}, // a plus that nobody escaped
+		"2026":                           {From: day(2026, 1, 1), To: day(2027, 1, 1)},
+		"2026-02":                        {From: day(2026, 2, 1), To: day(2026, 3, 1)},
+		"2026-03-02":                     {From: day(2026, 3, 2), To: day(2026, 3, 3)},
+		"eq2026-03-02":                   {From: day(2026, 3, 2), To: day(2026, 3, 3)},
+		"gt2026-03-02":                   {From: day(2026, 3, 3)},
+		"sa2026-03-02":                   {From: day(2026, 3, 3)},
+		"ge2026-03-02":                   {From: day(2026, 3, 2)},
+		"lt2026-03-02":                   {To: day(2026, 3, 2)},
+		"eb2026-03-02":                   {To: day(2026, 3, 2)},
+		"le2026-03-02":                   {To: day(2026, 3, 3)},
+		"2026-03-02T09:30":               {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute), To: day(2026, 3, 2).Add(9*time.Hour + 31*time.Minute)},
+		"ge2026-03-02T12:30:00Z":         {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute)},
+		"le2026-03-02T12:30:00.250Z":     {To: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + 251*time.Millisecond)},
+		"gt2026-03-02T12:30:00.000Z":     {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + time.Millisecond)},
+		"2026-03-02T09:30:15":            {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + 15*time.Second), To: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + 16*time.Second)},
+		"2026-03-02T12:30Z":              {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute), To: day(2026, 3, 2).Add(9*time.Hour + 31*time.Minute)},
+		"le2026-03-02T12:30:00.0000005Z": {To: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + 1500*time.Nanosecond)},
+		"le2026-03-02T12:30:00.909Z":     {To: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + 910*time.Millisecond)},
+		"1000":                           {From: day(1000, 1, 1), To: day(1001, 1, 1)},
+		"lt1000-01-01T00:00:00-03:00":    {To: day(1000, 1, 1)},
+		"ge2026-03-02T14:30:00 02:00":    {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute)}, // a plus that nobody escaped
 	} {
 		got, err := fhir.ParseDateRanges([]string{value}, zone, time.Time{})
 		require.NoError(t, err, value)
@@ -44,12 +50,23 @@ func TestParseDateRanges(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2}, []int{len(both[0]), len(both[1])}, "all of the values, one of the alternatives")
 	require.True(t, both[1][1].From.Equal(day(2026, 4, 3)))
-	for _, wrong := range []string{"", "ge", "tomorrow", "nx2026-03-02", "ap", "02/03/2026", "2026-13-01", "xx2026-03-02", "lt0001", "2026-03-02,x", "2026-04-05T12"} {
+	for _, wrong := range []string{"", "ge", "tomorrow", "nx2026-03-02", "ap", "02/03/2026", "2026-13-01", "xx2026-03-02", "lt0001", "0999", "0999-12-31T23:59:59Z", "a2026-03-02", "{e2026-03-02", "zz2026-03-02", "2026-03-02,x", "2026-04-05T12"} {
 		_, err := fhir.ParseDateRanges([]string{wrong}, zone, time.Time{})
 		require.Error(t, err, wrong)
 		if len(wrong) > len("ge") {
 			require.NotContains(t, err.Error(), wrong, "no submitted value")
 		}
+	}
+}
+
+// What begins with a small letter has a prefix.
+func TestUnknownPrefixes(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"aa2026-03-02": "has a prefix", "zz2026-03-02": "has a prefix", "`a2026-03-02": "must be a date", "{a2026-03-02": "must be a date", "zz": "must be a date",
+	} {
+		_, err := fhir.ParseDateRanges([]string{value}, time.UTC, time.Time{})
+		require.ErrorContains(t, err, want, value)
 	}
 }
 
@@ -78,6 +95,19 @@ func TestParseDateRangesOfTwoSides(t *testing.T) {
 			require.True(t, r.From.Equal(got[0][i].From) && r.To.Equal(got[0][i].To), "%s: %v", value, got)
 		}
 	}
+	now = now.Add(9 * time.Second)
+	for value, want := range map[string]fhir.Range{ // of the tenth, whole seconds
+		"ap2026-03-12T00:00:00": {From: now.Add(-9 * time.Second), To: now.Add(-8 * time.Second)},
+		"ap2026-03-11T23:59:58": {From: now.Add(-12 * time.Second), To: now.Add(-9 * time.Second)},
+		"ap2026-03-12T00:00:19": {From: now.Add(9 * time.Second), To: now.Add(12 * time.Second)},
+		"ap2026-03-12T00:00:09": {From: now, To: now.Add(time.Second)},
+	} {
+		got, err := fhir.ParseDateRanges([]string{value}, time.UTC, now)
+		require.NoError(t, err)
+		require.True(t, want.From.Equal(got[0][0].From) && want.To.Equal(got[0][0].To), "%s: %v", value, got)
+	}
+	whole := fhir.Range{From: day("2026-03-02T00"), To: day("2026-03-04T00")}
+	require.Equal(t, whole, fhir.WholeDays(whole))
 	touched := fhir.WholeDays(fhir.Range{From: day("2026-03-02T13"), To: day("2026-03-04T01")})
 	require.Equal(t, fhir.Range{From: day("2026-03-02T00"), To: day("2026-03-05T00")}, touched)
 	require.Equal(t, fhir.Range{}, fhir.WholeDays(fhir.Range{}), "an open side stays open")
@@ -128,7 +158,7 @@ func TestToDays(t *testing.T) {
 func TestParseSearchParams(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"patient=a&foo=b&_sort=name&status=&x.y=1": "patient=a", "_sort=-date,_id": "_sort=-date%2C_id", "status:not=a": "status%3Anot=a", "_include=Appointment:patient&_include=Appointment:slot": "_include=Appointment%3Apatient", "patient:Patient=a": "patient%3APatient=a", "date=a&date=b": "date=a&date=b", "": "",
+		"patient=a&foo=b&_sort=name&status=&x.y=1": "patient=a", "_sort=-date,_id": "_sort=-date%2C_id", "status:not=a": "status%3Anot=a", "_id=a&_id:not=b": "_id=a&_id%3Anot=b", "_include=Appointment:patient&_include=Appointment:slot": "_include=Appointment%3Apatient", "patient:Patient=a": "patient%3APatient=a", "date=a&date=b": "date=a&date=b", "": "",
 	} {
 		asked, err := url.ParseQuery(query)
 		require.NoError(t, err)
@@ -157,6 +187,37 @@ func TestParseSearchParams(t *testing.T) {
 		require.ErrorAs(t, err, &fault, query)
 		require.Equal(t, wrong.Parameter, fault.Parameter, query)
 		require.Equal(t, wrong.Unsupported, fault.Unsupported, query)
+	}
+	for _, query := range []string{
+		strings.Repeat("status=a&", 10), "status=" + strings.Repeat("a,", 199), "_elements=" + strings.Repeat("a,", 199), strings.Repeat("_include=*&", 10),
+	} {
+		asked, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		_, _, err = fhir.ParseSearchParams(fhir.TypeAppointment, asked, true)
+		require.NoError(t, err, query)
+	}
+	for _, query := range []string{"_elements=" + strings.Repeat("a,", 200), strings.Repeat("_include=*&", 11), "_elements=a&_elements=b"} {
+		asked, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		_, _, err = fhir.ParseSearchParams(fhir.TypeAppointment, asked, false)
+		require.ErrorContains(t, err, "can be given", query)
+	}
+	for query, want := range map[string]string{
+		"_sort=name": "_sort has a value that is not supported: _id, _lastUpdated, date are", "_include=x": "_include has a value that is not supported: *, Appointment:patient, Appointment:subject, Appointment:actor are",
+		"_revinclude=*": "_revinclude has a value that is not supported: Encounter:appointment are", "date:exact=a": "date:exact has a modifier that is not supported; there are only _id:not, patient:Patient,",
+	} {
+		asked, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		_, _, err = fhir.ParseSearchParams(fhir.TypeAppointment, asked, true)
+		require.ErrorContains(t, err, want)
+	}
+	for name, want := range map[string]string{
+		"azAZ09_-:.": "azAZ09_-:.", "a{b": "a…", "a`b": "a…", "a@b": "a…", "a[b": "a…", "a/b": "a…", strings.Repeat("a", 60): strings.Repeat("a", 60), strings.Repeat("a", 61): strings.Repeat("a", 60) + "…",
+	} {
+		var fault *fhir.ParameterError
+		_, _, err := fhir.ParseSearchParams(fhir.TypeAppointment, url.Values{name: {"a"}}, true)
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, want, fault.Parameter)
 	}
 	for _, name := range []string{"family", "_total", "patient.name", "sent"} {
 		_, _, err := fhir.ParseSearchParams(fhir.TypeAppointment, url.Values{name: {"a"}}, true)

@@ -93,6 +93,13 @@ func TestPatient(t *testing.T) {
 	require.Equal(t, false, bare["active"])
 }
 
+func TestLastUpdated(t *testing.T) {
+	t.Parallel()
+	require.True(t, at.Truncate(time.Millisecond).Equal(people.Patient(fhir.PatientRow{ID: someone, UpdatedAt: at}).LastUpdated()))
+	require.True(t, people.Patient(fhir.PatientRow{ID: someone}).LastUpdated().IsZero())
+	require.True(t, fhir.Base{Meta: &fhir.Meta{LastUpdated: "yesterday"}}.LastUpdated().IsZero())
+}
+
 func TestErasedPatient(t *testing.T) {
 	t.Parallel()
 	got := validJSON(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Removed", Anonymized: true, UpdatedAt: at}))
@@ -120,8 +127,12 @@ func TestAppointment(t *testing.T) {
 		require.Contains(t, fhir.AppointmentStatuses(theirs[0]), ours)
 	}
 	require.Empty(t, fhir.AppointmentStatuses("arrived"))
+	require.Equal(t, []care.AppointmentStatus{care.NoShow}, fhir.AppointmentStatuses("noshow"))
+	require.Len(t, fhir.AppointmentStatuses(""), 5)
 	row.Professional, row.Service = "", ""
-	require.Len(t, validJSON(t, people.Appointment(row))["participant"], 1)
+	got := validJSON(t, people.Appointment(row))
+	require.Len(t, got["participant"], 1)
+	require.NotContains(t, got, "serviceType")
 }
 
 func TestEncounter(t *testing.T) {
@@ -134,7 +145,10 @@ func TestEncounter(t *testing.T) {
 	require.Equal(t, "2026-03-02T12:30:00.123Z", pick(t, got, "period", "start"))
 	require.Equal(t, "Dra. Lia", pick(t, got, "participant", 0, "individual", "display"))
 	require.Equal(t, "Clínica Aurora", pick(t, got, "serviceProvider", "display"))
-	validJSON(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Status: "completed"}))
+	require.Equal(t, "Consulta", pick(t, got, "serviceType", "text"))
+	bare := validJSON(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Status: "completed"}))
+	require.NotContains(t, bare, "serviceType")
+	require.NotContains(t, bare, "participant")
 }
 
 func TestDocumentReference(t *testing.T) {
@@ -186,10 +200,24 @@ func TestDocumentReference(t *testing.T) {
 	_, ok = outside.DocumentReference(row)
 	require.False(t, ok)
 
-	row.Content, row.Summary, row.URL, row.Professional, row.Sensitivity = "", "", "", "", "N"
+	row.Sensitivity, row.Withheld = "N", true
 	document, ok = people.DocumentReference(row)
 	require.True(t, ok)
-	validJSON(t, document)
+	got = validJSON(t, document)
+	require.NotContains(t, content(got), "data")
+	require.Equal(t, "masked", pick(t, content(got), "_data", "extension", 0, "valueCode"))
+
+	row.Withheld, row.Content = false, ""
+	document, ok = people.DocumentReference(row)
+	require.True(t, ok)
+	require.NotContains(t, content(validJSON(t, document)), "_data", "the content is at its address")
+
+	row.Summary, row.URL, row.Professional = "", "", ""
+	document, ok = people.DocumentReference(row)
+	require.True(t, ok)
+	got = validJSON(t, document)
+	require.Equal(t, "unknown", pick(t, content(got), "_data", "extension", 0, "valueCode"))
+	require.NotContains(t, got, "author")
 }
 
 func TestCommunication(t *testing.T) {
@@ -203,8 +231,10 @@ func TestCommunication(t *testing.T) {
 	require.Equal(t, "evt_0123456789abcdef", pick(t, got, "identifier", 0, "value"))
 	require.Equal(t, people.Base+"/NamingSystem/my-messages", pick(t, got, "identifier", 0, "system"))
 	require.Equal(t, "2026-03-02T12:30:00.123Z", got["sent"])
-	row.Summary = ""
-	require.NotContains(t, validJSON(t, people.Communication(row)), "payload")
+	row.Summary, row.Source = "", "azAZ09-_ /:@[`{é"
+	got = validJSON(t, people.Communication(row))
+	require.NotContains(t, got, "payload")
+	require.Equal(t, people.Base+"/NamingSystem/azAZ09-_--------", pick(t, got, "identifier", 0, "system"))
 }
 
 func TestBundle(t *testing.T) {
@@ -221,6 +251,21 @@ func TestBundle(t *testing.T) {
 	require.Equal(t, people.Base+"/Patient/"+someone.String(), pick(t, b, "entry", 0, "fullUrl"))
 	require.Equal(t, "match", pick(t, b, "entry", 0, "search", "mode"))
 	require.Len(t, b["entry"], 1)
+
+	last := validJSON(t, fhir.NewSearchset(fhir.SearchPage{
+		Base: people.Base, Self: people.Base + "/Appointment", Previous: people.Base + "/Appointment?_before=x",
+		Included: []fhir.Resource{people.Patient(fhir.PatientRow{ID: someone, Name: "Ana"})}, Outcome: append(fhir.IgnoredIssues([]string{"foo", "bar"}), fhir.TooManyIncludedIssue(100)),
+	}))
+	require.NotContains(t, last, "total", "not counted")
+	require.Len(t, last["link"], 2)
+	require.Equal(t, map[string]any{"relation": "prev", "url": people.Base + "/Appointment?_before=x"}, pick(t, last, "link", 1))
+	require.Equal(t, "include", pick(t, last, "entry", 0, "search", "mode"))
+	require.Equal(t, "outcome", pick(t, last, "entry", 1, "search", "mode"))
+	require.NotContains(t, pick(t, last, "entry", 1), "fullUrl")
+	require.Equal(t, []any{"http.foo", "http.bar"}, pick(t, last, "entry", 1, "resource", "issue", 0, "expression"))
+	require.Contains(t, pick(t, last, "entry", 1, "resource", "issue", 0, "diagnostics"), "ignored: foo, bar.")
+	require.Contains(t, pick(t, last, "entry", 1, "resource", "issue", 1, "diagnostics"), "More than 100 resources")
+	require.Nil(t, fhir.IgnoredIssues(nil))
 
 	empty := validJSON(t, fhir.NewSearchset(fhir.SearchPage{Base: people.Base, Self: people.Base + "/Patient", Total: new(int)}))
 	require.EqualValues(t, 0, empty["total"])
@@ -239,7 +284,9 @@ func TestOutcome(t *testing.T) {
 	got = validJSON(t, fhir.NewOutcome(400, "not_supported", "patient:Group has …", "patient:Group"))
 	require.Equal(t, "not-supported", pick(t, got, "issue", 0, "code"))
 	require.Equal(t, "http.patient:Group", pick(t, got, "issue", 0, "expression", 0))
-	require.Equal(t, "exception", pick(t, validJSON(t, fhir.NewOutcome(500, "", "x")), "issue", 0, "code"))
+	got = validJSON(t, fhir.NewOutcome(500, "", "x"))
+	require.Equal(t, "exception", pick(t, got, "issue", 0, "code"))
+	require.NotContains(t, pick(t, got, "issue", 0), "details")
 }
 
 func TestCapabilities(t *testing.T) {
@@ -255,6 +302,12 @@ func TestCapabilities(t *testing.T) {
 		require.NotEmpty(t, pick(t, entry, "searchParam"))
 	}
 	require.Equal(t, []any{"Patient", "Appointment", "Encounter", "DocumentReference", "Communication"}, names)
+	require.NotContains(t, pick(t, got, "rest", 0, "resource", 1), "operation")
+	params := pick(t, got, "rest", 0, "resource", 0, "searchParam").([]any)
+	require.Equal(t, "One or several ids, with commas between them. Modifiers: not. Also for _sort.", pick(t, params, 0, "documentation"))
+	require.NotContains(t, pick(t, params, 1, "documentation"), "Modifiers", "_lastUpdated has none")
+	require.Equal(t, "true or false. Modifiers: not, missing.", pick(t, params, len(params)-1, "documentation"))
+	require.Contains(t, pick(t, got, "rest", 0, "resource", 0, "documentation"), "Sorted by _id, _lastUpdated, name, birthdate;")
 	require.Equal(t, "everything", pick(t, got, "rest", 0, "resource", 0, "operation", 0, "name"))
 	definition := validJSON(t, fhir.NewEverythingDefinition(people.Base, "2026-11-20"))
 	require.Equal(t, definition["url"], pick(t, got, "rest", 0, "resource", 0, "operation", 0, "definition"), "what the standard has is more")

@@ -118,6 +118,7 @@ func findOutOfRange(value any, path []string) (found []string, ok bool) {
 func violationsOf(invalid *jsonschema.ValidationError, value any) []Violation {
 	collector := violationCollector{value: value}
 	collector.add(invalid)
+	collector.placeNames()
 	list := collector.list
 	if len(list) == 0 {
 		list = []Violation{{Message: "does not agree with the schema"}}
@@ -134,6 +135,7 @@ func violationsOf(invalid *jsonschema.ValidationError, value any) []Violation {
 type violationCollector struct {
 	value any
 	list  []Violation
+	names map[string]string // messages by names of members
 }
 
 // maxCollected bounds the list before it is sorted.
@@ -154,6 +156,8 @@ func (c *violationCollector) add(e *jsonschema.ValidationError) {
 		c.addMembers(e, k.Missing, "is required where "+shorten(k.Prop, maxName)+" is present")
 	case *kind.AdditionalProperties:
 		c.addMembers(e, k.Properties, "is not a member that the schema allows")
+	case *kind.PropertyNames:
+		c.addName(e, k.Property)
 	default:
 		c.list = append(c.list, Violation{locate(e.InstanceLocation, c.value), messageOf(e.ErrorKind)})
 	}
@@ -237,8 +241,6 @@ func limitMessage(broken jsonschema.ErrorKind) string {
 		return "must be less than " + formatNumber(k.Want)
 	case *kind.MultipleOf:
 		return "must be a multiple of " + formatNumber(k.Want)
-	case *kind.PropertyNames:
-		return "has a member whose name the schema does not allow"
 	}
 	return "does not agree with the schema"
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/internal/eventtype"
 )
@@ -45,6 +47,60 @@ func TestTypesFromCode(t *testing.T) {
 	require.Equal(t, catalog(t).All("", "", ""), types, "ids stay")
 	require.Equal(t, types[len(types)-1:], c.All("", types[len(types)-2].Product, types[len(types)-2].Name))
 	require.Len(t, c.All("clinic", "", ""), 6)
+}
+
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	c := catalog(t)
+	first := c.All("", "", "")[0]
+	found, ok := c.ByName(first.Product, first.Name)
+	require.True(t, ok)
+	require.Equal(t, first, found)
+	for _, other := range [][2]string{{"scheduling", first.Name}, {first.Product, "nothing"}} {
+		_, ok = c.ByName(other[0], other[1])
+		require.False(t, ok, other)
+	}
+	_, ok = c.ByID(uuid.Nil)
+	require.False(t, ok)
+	require.True(t, c.Owns("clinic"))
+	require.True(t, c.Owns(hub.ProductHub))
+	require.False(t, c.Owns("shop"))
+	clinic := c.All("clinic", "", "")
+	require.Equal(t, clinic[1:], c.All("clinic", "clinic", clinic[0].Name))
+	require.Empty(t, c.All("clinic", "scheduling", ""))
+}
+
+// References are moved where a schema stands, and not within values.
+func TestReferencesOfDocument(t *testing.T) {
+	t.Parallel()
+	document, err := eventtype.WebhooksDocument(eventtype.Product{Name: "shop", Title: "Web shop"}, []eventtype.Type{
+		{Product: "shop", Name: "a", Schema: []byte(`{"allOf":[{"$ref":"#/$defs/b"},{"$ref":"#anchor"},{"$ref":"#"}],"enum":[{"$ref":"#/x"}],"examples":[{"$ref":"#/x"}],
+			"dependentSchemas":{"const":{"$ref":"#/$defs/b"}},"properties":{"n":{"multipleOf":0.10}}}`)},
+		{Product: "shop", Name: "plain"},
+	})
+	require.NoError(t, err)
+	var parsed struct {
+		Webhooks   map[string]map[string]map[string]any
+		Components struct {
+			Schemas    map[string]json.RawMessage
+			Parameters map[string]struct{ Required bool }
+		}
+	}
+	require.NoError(t, json.Unmarshal(document, &parsed))
+	require.JSONEq(t, `{"allOf":[{"$ref":"#/components/schemas/data.a/$defs/b"},{"$ref":"#anchor"},{"$ref":"#/components/schemas/data.a"}],"enum":[{"$ref":"#/x"}],"examples":[{"$ref":"#/x"}],
+		"dependentSchemas":{"const":{"$ref":"#/components/schemas/data.a/$defs/b"}},"properties":{"n":{"multipleOf":0.10}}}`, string(parsed.Components.Schemas["data.a"]))
+	require.Contains(t, string(parsed.Components.Schemas["data.a"]), "0.10", "numbers stay as they are written")
+	plain := parsed.Webhooks["plain"]["post"]
+	require.Equal(t, "An event of the type plain.", plain["description"])
+	require.NotContains(t, plain, "deprecated")
+	require.NotContains(t, marshal(t, plain["requestBody"]), "example")
+	for name, parameter := range parsed.Components.Parameters {
+		require.Equal(t, name == hub.HeaderSignature, parameter.Required, name)
+	}
+	_, err = eventtype.WebhooksDocument(eventtype.Product{Name: "shop"}, nil)
+	require.NoError(t, err)
+	_, err = eventtype.WebhooksDocument(eventtype.Product{}, []eventtype.Type{{Name: "bad", Schema: []byte(`[]`)}})
+	require.ErrorContains(t, err, "reading the schema of bad")
 }
 
 func TestSchemasFromCodeSayWhatStructsSay(t *testing.T) {

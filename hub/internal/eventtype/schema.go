@@ -73,7 +73,7 @@ func Compile(raw []byte) (*Schema, error) {
 	if _, isObject := document.(map[string]any); !isObject {
 		return nil, &Problem{Message: "must be a JSON object"}
 	}
-	walk := schemaWalk{}
+	walk := schemaWalk{document: document}
 	if problem := walk.visit(document, nil); problem != nil {
 		return nil, problem
 	}
@@ -121,8 +121,9 @@ func (noLoader) Load(string) (any, error) { return nil, errOutside }
 
 // schemaWalk looks at every value of a schema's text before it is compiled.
 type schemaWalk struct {
-	nodes   int
-	outside []string // path of the first $ref that does not begin with #
+	document any
+	nodes    int
+	outside  []string // path of the first $ref that does not begin with #
 }
 
 func (w *schemaWalk) visit(value any, path []string) *Problem {
@@ -132,7 +133,7 @@ func (w *schemaWalk) visit(value any, path []string) *Problem {
 	switch v := value.(type) {
 	case json.Number:
 		if isOutOfRange(v) {
-			return &Problem{Path: pathOf(path), Message: "is a number beyond the range of a double"}
+			return &Problem{Path: locate(path, w.document), Message: "is a number beyond the range of a double"}
 		}
 	case []any:
 		for i, item := range v {
@@ -166,23 +167,23 @@ func (w *schemaWalk) checkKeyword(name string, value any, path []string) *Proble
 	switch name {
 	case "$schema":
 		if strings.TrimSuffix(text, "#") != dialect {
-			return &Problem{Path: pathOf(path), Message: "must be " + dialect + ": other dialects are not supported"}
+			return &Problem{Path: locate(path, w.document), Message: "must be " + dialect + ": other dialects are not supported"}
 		}
 	case "$ref":
 		if strings.HasPrefix(text, "https://json-schema.org/") || strings.HasPrefix(text, "http://json-schema.org/") {
-			return outsideProblem(path)
+			return outsideProblem(path, w.document)
 		}
 		if !strings.HasPrefix(text, "#") && w.outside == nil {
 			w.outside = path
 		}
 	case "$dynamicRef", "$dynamicAnchor", "$recursiveRef":
-		return &Problem{Path: pathOf(path), Message: "is not supported; use $ref"}
+		return &Problem{Path: locate(path, w.document), Message: "is not supported; use $ref"}
 	}
 	return nil
 }
 
-func outsideProblem(path []string) *Problem {
-	return &Problem{Path: pathOf(path), Message: "refers to something outside of the schema, which is not loaded: copy it into $defs"}
+func outsideProblem(path []string, document any) *Problem {
+	return &Problem{Path: locate(path, document), Message: "refers to something outside of the schema, which is not loaded: copy it into $defs"}
 }
 
 // problemOf converts the error of a compiler. outside is where a reference may lead out of
@@ -196,16 +197,17 @@ func problemOf(err error, document any, outside []string) *Problem {
 	var validation *jsonschema.ValidationError
 	switch {
 	case errors.As(err, &load):
-		return outsideProblem(outside)
+		return outsideProblem(outside, document)
 	case errors.As(err, &invalid) && errors.As(invalid.Err, &validation):
-		violations := violationsOf(validation, document)
-		return &Problem{Path: violations[0].Path, Message: violations[0].Message}
+		names := pointerNames(invalid.URL) // of a schema that only a $ref leads to
+		violations := violationsOf(validation, valueAt(names, document))
+		return &Problem{Path: locate(names, document) + violations[0].Path, Message: violations[0].Message}
 	case errors.As(err, &regex):
-		return &Problem{Path: fragmentPath(regex.URL), Message: cmp.Or(patternReason(regex.Err), notRE2)}
+		return &Problem{Path: locate(pointerNames(regex.URL), document), Message: cmp.Or(patternReason(regex.Err), notRE2)}
 	case errors.As(err, &pointer):
 		return &Problem{Message: "has a $ref to a place that does not exist: #" + fragment(pointer.URL)}
 	case errors.As(err, &anchor):
-		return &Problem{Message: "has a $ref to an anchor that does not exist: " + anchor.Reference}
+		return &Problem{Message: "has a $ref to an anchor that does not exist: " + strings.TrimPrefix(anchor.Reference, base)}
 	}
 	return &Problem{Message: "is no JSON Schema 2020-12"}
 }
@@ -215,21 +217,32 @@ func fragment(url string) string {
 	return after
 }
 
-func fragmentPath(url string) string {
+// pointerNames returns the names of the JSON pointer in a URL's fragment.
+func pointerNames(url string) []string {
 	pointer := strings.TrimPrefix(fragment(url), "/")
 	if pointer == "" {
-		return ""
+		return nil
 	}
-	return pathOf(strings.Split(pointer, "/"))
+	return strings.Split(pointer, "/")
 }
 
-// pathOf writes members' names after each other: .properties.age.
-func pathOf(names []string) string {
-	var path strings.Builder
+// valueAt returns the value at a place of a document; nil: there is none.
+func valueAt(names []string, value any) any {
 	for _, name := range names {
-		appendMember(&path, name)
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
 	}
-	return path.String()
+	return value
 }
 
 // Nodes returns how many subschemas the schema has, which is about its memory in kilobytes.

@@ -88,21 +88,30 @@ func TestBadSchemasAreRefusedWithTheirPlace(t *testing.T) {
 		`true`:             "schema must be a JSON object",
 		`{"type":`:         "schema must be JSON",
 		`{"type":"strin"}`: "schema.type",
-		`{"properties":{"age":{"type":"integer","minimum":"0"}}}`:            "schema.properties.age.minimum must be a number",
-		`{"properties":{"a":{"$ref":"https://example.com/a.json"}}}`:         "schema.properties.a.$ref refers to something outside of the schema",
-		`{"properties":{"a":{"$ref":"other.json"}}}`:                         "schema.properties.a.$ref refers to something outside of the schema",
-		`{"$ref":"file:///etc/passwd"}`:                                      "schema.$ref refers to something outside of the schema",
-		`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`:            "schema.$ref refers to something outside of the schema",
-		`{"$schema":"http://json-schema.org/draft-07/schema#"}`:              "schema.$schema must be https://json-schema.org/draft/2020-12/schema",
-		`{"$schema":"https://example.com/mine"}`:                             "schema.$schema must be https://json-schema.org/draft/2020-12/schema",
-		`{"$ref":"#/$defs/nothing"}`:                                         "schema has a $ref to a place that does not exist: #/$defs/nothing",
-		`{"$dynamicRef":"#a"}`:                                               "schema.$dynamicRef is not supported; use $ref",
-		`{"properties":{"a":{"pattern":"(?<=a)b"}}}`:                         "regular expression that is not one of RE2",
-		`{"pattern":"` + strings.Repeat("a", 501) + `"}`:                     "has a regular expression of more than 500 bytes",
-		`{"pattern":"(` + strings.Repeat("a", 400) + `){900}"}`:              "has a regular expression that is too large",
-		`{"minimum":1e999999}`:                                               "schema.minimum is a number beyond the range of a double",
-		`{"description":"` + strings.Repeat("a", eventtype.MaxSchema) + `"}`: "schema must have at most 65536 bytes",
-		`{"allOf":[` + strings.Repeat(`{},`, 5_000) + `{}]}`:                 "schema must have at most 5000 objects",
+		`{"properties":{"age":{"type":"integer","minimum":"0"}}}`:                          "schema.properties.age.minimum must be a number",
+		`{"properties":{"a":{"$ref":"https://example.com/a.json"}}}`:                       "schema.properties.a.$ref refers to something outside of the schema",
+		`{"properties":{"a":{"$ref":"other.json"}}}`:                                       "schema.properties.a.$ref refers to something outside of the schema",
+		`{"$ref":"file:///etc/passwd"}`:                                                    "schema.$ref refers to something outside of the schema",
+		`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`:                          "schema.$ref refers to something outside of the schema",
+		`{"$schema":"http://json-schema.org/draft-07/schema#"}`:                            "schema.$schema must be https://json-schema.org/draft/2020-12/schema",
+		`{"$schema":"https://example.com/mine"}`:                                           "schema.$schema must be https://json-schema.org/draft/2020-12/schema",
+		`{"$ref":"#/$defs/nothing"}`:                                                       "schema has a $ref to a place that does not exist: #/$defs/nothing",
+		`{"$ref":"#nothing"}`:                                                              "schema has a $ref to an anchor that does not exist: #nothing",
+		`{"$ref":"https://example.com/a#b","$defs":{"a":{"$id":"https://example.com/a"}}}`: "an anchor that does not exist: https://example.com/a#b",
+		`{"$ref":"http://json-schema.org/draft-07/schema"}`:                                "schema.$ref refers to something outside of the schema",
+		`{"items":{"$dynamicAnchor":"a"}}`:                                                 "schema.items.$dynamicAnchor is not supported; use $ref",
+		`{"$recursiveRef":"#"}`:                                                            "schema.$recursiveRef is not supported; use $ref",
+		`{"allOf":[{},{"minimum":1e999}]}`:                                                 "schema.allOf[1].minimum is a number beyond the range of a double",
+		`{"allOf":[{},{"type":5}]}`:                                                        "schema.allOf[1].type",
+		`{"allOf":[{"$ref":"#"},{"$ref":"a.json"},{"$ref":"b.json"}]}`:                     "schema.allOf[1].$ref refers to something outside of the schema",
+		`{"x":[{"allOf":[{"type":5}]}],"$ref":"#/x/0"}`:                                    "schema.x[0].allOf[0].type ",
+		`{"$dynamicRef":"#a"}`:                                                             "schema.$dynamicRef is not supported; use $ref",
+		`{"properties":{"a":{"pattern":"(?<=a)b"}}}`:                                       "regular expression that is not one of RE2",
+		`{"pattern":"` + strings.Repeat("a", 501) + `"}`:                                   "has a regular expression of more than 500 bytes",
+		`{"pattern":"(` + strings.Repeat("a", 400) + `){900}"}`:                            "has a regular expression that is too large",
+		`{"minimum":1e999999}`:                                                             "schema.minimum is a number beyond the range of a double",
+		`{"description":"` + strings.Repeat("a", eventtype.MaxSchema) + `"}`:               "schema must have at most 65536 bytes",
+		`{"allOf":[` + strings.Repeat(`{},`, 5_000) + `{}]}`:                               "schema must have at most 5000 objects",
 		deep: "schema must be nested at most 64 levels deep",
 	} {
 		_, err := eventtype.Compile([]byte(schema))
@@ -116,6 +125,8 @@ func TestReferencesWithinASchemaWork(t *testing.T) {
 	tree := compile(t, `{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}},"name":{"type":"string"}}}`)
 	require.Empty(t, tree.Check([]byte(`{"children":[{"children":[{"name":"a"}]}]}`)))
 	require.Equal(t, ".children[0].children[0].name must be a string", text(tree.Check([]byte(`{"children":[{"children":[{"name":1}]}]}`))))
+	named := compile(t, `{"$schema":"https://json-schema.org/draft/2020-12/schema#","properties":{"$ref":{"type":"string"},"$schema":{"const":1}}}`)
+	require.Equal(t, ".$ref must be a string", text(named.Check([]byte(`{"$ref":1,"$schema":1}`))), "members may have such names")
 	bundled := compile(t, `{"properties":{"a":{"$ref":"https://example.com/a"}},"$defs":{"a":{"$id":"https://example.com/a","type":"integer"}}}`)
 	require.Equal(t, ".a must be an integer", text(bundled.Check([]byte(`{"a":"x"}`))))
 	cyclic := compile(t, `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`)

@@ -124,10 +124,11 @@ func isBefore(a, b common.Location) bool {
 
 // place returns a location as people count: from 1, in characters.
 func place(text string, location common.Location) string {
+	column := max(0, location.Column()) + 1 // CEL has -1 for an empty text
 	if strings.Contains(text, "\n") {
-		return fmt.Sprintf("line %d, column %d", location.Line(), location.Column()+1)
+		return fmt.Sprintf("line %d, column %d", location.Line(), column)
 	}
-	return fmt.Sprintf("column %d", location.Column()+1)
+	return fmt.Sprintf("column %d", column)
 }
 
 func firstLine(text string) string {

@@ -85,8 +85,10 @@ func TestExpressions(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		``:                         "",
+		``:                         `column 1: Syntax error`,
+		` `:                        `column 2: `,
 		`event.data.total >`:       `column 19: `,
+		`two || one`:               `column 1: undeclared reference to 'two'`,
 		`event.typ == "a"`:         `column 6: `,
 		`"ação👩🏽‍⚕️" == even.type`: `column 16: undeclared reference to 'even'`,
 		`event.data.a == 1 &&` + "\n" + `  nothing`: `line 2, column 3: undeclared reference to 'nothing'`,
@@ -102,6 +104,7 @@ func TestCheck(t *testing.T) {
 		require.Contains(t, err.Error(), want, text)
 		require.NotContains(t, err.Error(), "\n")
 	}
+	require.EqualError(t, Check(strings.Repeat("(", 200)+"true"+strings.Repeat(")", 200)), "expression recursion limit exceeded: 50", "the whole text, no place in it")
 	require.NoError(t, Check(`event.data.a == "`+strings.Repeat("x", MaxSize-18)+`"`))
 }
 
@@ -132,6 +135,7 @@ func TestEvaluationErrors(t *testing.T) {
 		require.NotContains(t, result.Err.Error(), "secret", text)
 	}
 	require.ErrorContains(t, evaluate(t, `true`, newEvent(`[]`)).Err, "no JSON object")
+	require.EqualError(t, evaluate(t, `event.data[""] == 1`, event).Err, "column 11: the event has no such member")
 }
 
 // Whatever an expression does with 256 KiB of data, it ends at the limit of cost, and so far
@@ -159,6 +163,17 @@ func TestCostIsBounded(t *testing.T) {
 	cancel()
 	_, err := New(`event.data.list.exists(x, x == 2)`).Evaluate(ctx, event)
 	require.ErrorIs(t, err, ErrInterrupted)
+}
+
+func TestLastCost(t *testing.T) {
+	t.Parallel()
+	f, event := New(`event.data.list.exists(x, x == 2)`), newEvent(`{"list":[1,1,1]}`)
+	require.Zero(t, f.LastCost())
+	for _, data := range []*Event{event, newEvent(`{"list":[2]}`), event} {
+		result, err := f.Evaluate(t.Context(), data)
+		require.NoError(t, err)
+		require.Equal(t, result.Cost, f.LastCost())
+	}
 }
 
 // The data is decoded once for all filters, and not at all without one.

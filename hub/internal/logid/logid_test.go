@@ -23,6 +23,7 @@ func TestSeq(t *testing.T) {
 	first, last := logid.Delivery(seq, 1), logid.Delivery(seq, logid.MaxDeliveries)
 	require.Less(t, seq.String(), first.String())
 	require.Equal(t, logid.Last(seq), last)
+	require.Equal(t, []byte{0xff, 0xff}, last[14:])
 	require.Equal(t, seq, logid.Seq(first))
 	require.Equal(t, seq, logid.Seq(last))
 	require.NotEqual(t, logid.NewSeq(now), logid.NewSeq(now))

@@ -74,6 +74,15 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// A body that is one string is re-encoded like the strings of an object.
+func TestCheckOfString(t *testing.T) {
+	t.Parallel()
+	secret := hub.NewWebhookSecret()
+	request := sigcheck.Request{Signature: hub.SignBody(secret, []byte(`"São"`)), Body: []byte(`"S\u00e3o"`)}
+	steps := sigcheck.Check(request, sigcheck.Secrets{Current: secret}, nil, time.Time{})
+	require.Equal(t, sigcheck.Step{Step: sigcheck.StepBody, Outcome: sigcheck.Failed, Finding: sigcheck.ReencodedBody}, steps[1])
+}
+
 // Whatever is pasted is answered, without a panic.
 func FuzzCheck(f *testing.F) {
 	f.Add("sha256=00", "v1,", "id", "1", `{"a":"\u00e7\`, `{}`)

@@ -39,11 +39,11 @@ func NormalizeOpeningHours(hours []OpeningHours) (normalized []OpeningHours, pro
 		switch {
 		case day < 0:
 			return nil, "weekdayEn must be monday, tuesday, wednesday, thursday, friday, saturday or sunday"
+		case len([]rune(h.Weekday)) > 30:
+			return nil, "weekday must have at most 30 characters"
 		case h.StartTime == "" && h.EndTime == "":
 		case !isClock(h.StartTime) || h.StartTime == "24:00" || !isClock(h.EndTime) || h.StartTime >= h.EndTime:
 			return nil, "startTime and endTime must be HH:MM, startTime before endTime"
-		case len([]rune(h.Weekday)) > 30:
-			return nil, "weekday must have at most 30 characters"
 		}
 		if h.Weekday == "" {
 			h.Weekday = weekdays[day].portuguese

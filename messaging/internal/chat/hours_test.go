@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ func TestNormalizeOpeningHours(t *testing.T) {
 	for name, valid := range map[string][]chat.OpeningHours{
 		"the same hours on two days":       {{WeekdayEn: "monday", StartTime: "08:00", EndTime: "12:00"}, {WeekdayEn: "tuesday", StartTime: "08:00", EndTime: "12:00"}},
 		"the afternoon before the morning": {{WeekdayEn: "monday", StartTime: "12:00", EndTime: "14:00"}, {WeekdayEn: "monday", StartTime: "08:00", EndTime: "12:00"}},
+		"the longest name of a day":        {{Weekday: strings.Repeat("é", 30), WeekdayEn: "monday", StartTime: "08:00", EndTime: "12:00"}},
 		"as many as there may be":          slices.Repeat([]chat.OpeningHours{{WeekdayEn: "sunday"}}, chat.MaxOpeningHours),
 	} {
 		normalized, problem := chat.NormalizeOpeningHours(valid)
@@ -30,17 +32,19 @@ func TestNormalizeOpeningHours(t *testing.T) {
 		require.Len(t, normalized, len(valid), name)
 	}
 	for name, invalid := range map[string][]chat.OpeningHours{
-		"no day":             {{StartTime: "08:00", EndTime: "12:00"}},
-		"an unknown day":     {{WeekdayEn: "segunda", StartTime: "08:00", EndTime: "12:00"}},
-		"no end":             {{WeekdayEn: "monday", StartTime: "08:00"}},
-		"no start":           {{WeekdayEn: "monday", EndTime: "08:00"}},
-		"an end before it":   {{WeekdayEn: "monday", StartTime: "12:00", EndTime: "08:00"}},
-		"an empty stretch":   {{WeekdayEn: "monday", StartTime: "12:00", EndTime: "12:00"}},
-		"an hour of 25":      {{WeekdayEn: "monday", StartTime: "08:00", EndTime: "25:00"}},
-		"a start at 24":      {{WeekdayEn: "monday", StartTime: "24:00", EndTime: "24:00"}},
-		"one digit":          {{WeekdayEn: "monday", StartTime: "8:00", EndTime: "12:00"}},
-		"an overlap":         {{WeekdayEn: "monday", StartTime: "08:00", EndTime: "12:00"}, {WeekdayEn: "monday", StartTime: "11:59", EndTime: "13:00"}},
-		"too many stretches": make([]chat.OpeningHours, chat.MaxOpeningHours+1),
+		"no day":                      {{StartTime: "08:00", EndTime: "12:00"}},
+		"an unknown day":              {{WeekdayEn: "segunda", StartTime: "08:00", EndTime: "12:00"}},
+		"no end":                      {{WeekdayEn: "monday", StartTime: "08:00"}},
+		"no start":                    {{WeekdayEn: "monday", EndTime: "08:00"}},
+		"an end before it":            {{WeekdayEn: "monday", StartTime: "12:00", EndTime: "08:00"}},
+		"an empty stretch":            {{WeekdayEn: "monday", StartTime: "12:00", EndTime: "12:00"}},
+		"an hour of 25":               {{WeekdayEn: "monday", StartTime: "08:00", EndTime: "25:00"}},
+		"a start at 24":               {{WeekdayEn: "monday", StartTime: "24:00", EndTime: "24:00"}},
+		"one digit":                   {{WeekdayEn: "monday", StartTime: "8:00", EndTime: "12:00"}},
+		"an overlap":                  {{WeekdayEn: "monday", StartTime: "08:00", EndTime: "12:00"}, {WeekdayEn: "monday", StartTime: "11:59", EndTime: "13:00"}},
+		"a long name of a day":        {{Weekday: strings.Repeat("é", 31), WeekdayEn: "monday", StartTime: "08:00", EndTime: "12:00"}},
+		"a long name of a closed day": {{Weekday: strings.Repeat("é", 31), WeekdayEn: "sunday"}},
+		"too many stretches":          make([]chat.OpeningHours, chat.MaxOpeningHours+1),
 	} {
 		_, problem := chat.NormalizeOpeningHours(invalid)
 		require.NotEmpty(t, problem, name)

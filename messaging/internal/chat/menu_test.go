@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,12 @@ func TestMenus(t *testing.T) {
 	full, problem := chat.NormalizeMenu(slices.Repeat([]chat.MenuOption{{Title: "a"}}, chat.MaxMenuOptions))
 	require.Empty(t, problem)
 	require.Equal(t, "100", full[99].Option)
+	longest := chat.MenuOption{ID: 1000, Title: strings.Repeat("é", 60), Message: strings.Repeat("é", 4096), Option: strings.Repeat("é", 10), Action: chat.ActionBook, Service: strings.Repeat("é", 200)}
+	first = 1000
+	below := chat.MenuOption{ID: 1, Title: "a", Option: "1", Action: chat.ActionBook, ParentID: &first}
+	menu, problem = chat.NormalizeMenu([]chat.MenuOption{longest, below})
+	require.Empty(t, problem)
+	require.Equal(t, []chat.MenuOption{longest, below}, menu)
 	for answer, id := range map[string]int{"1": 1, " 2. ": 2, "2)": 2, "address": 2, "0 - person": 4, "3": 0, "": 0, "12": 0, "one": 0} {
 		chosen, ok := chat.ChooseOption(top, answer)
 		require.Equal(t, id != 0, ok, answer)
@@ -40,6 +47,12 @@ func TestMenus(t *testing.T) {
 		"its own parent":    {{ID: 1, Title: "a", ParentID: &first}},
 		"an id too high":    {{ID: 1001, Title: "a"}},
 		"a negative id":     {{ID: -1, Title: "a"}},
+		"a long title":      {{Title: strings.Repeat("é", 61)}},
+		"a long message":    {{Title: "a", Message: strings.Repeat("é", 4097)}},
+		"a long answer":     {{Title: "a", Option: strings.Repeat("é", 11)}},
+		"another action":    {{Title: "a", Action: "cancel"}},
+		"a long service":    {{Title: "a", Action: chat.ActionBook, Service: strings.Repeat("é", 201)}},
+		"a service alone":   {{Title: "a", Service: "Haircut"}},
 		"too many":          make([]chat.MenuOption, chat.MaxMenuOptions+1),
 	} {
 		_, problem := chat.NormalizeMenu(invalid)

@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,13 @@ func TestTemplateProblems(t *testing.T) {
 	}
 	header := func(parameter string) string { return `{"type":"header","parameters":[` + parameter + `]}` }
 	button := func(rest string) string { return `{"type":"button",` + rest + `}` }
+	buttons := func(n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = button(fmt.Sprintf(`"sub_type":"quick_reply","index":"%d","parameters":[{"type":"payload","payload":"x"}]`, i))
+		}
+		return strings.Join(list, ",")
+	}
 	place := `"location":{"latitude":-23.5,"longitude":-46.6,"name":"Studio","address":"Rua Augusta"}`
 	for _, valid := range []string{
 		`{"name":"a","language":"en"}`, `{"name":"a_1","language":"fil","components":[]}`, `{"name":"` + strings.Repeat("a", 512) + `","language":"zh_HK"}`,
@@ -44,6 +52,8 @@ func TestTemplateProblems(t *testing.T) {
 		withComponents(button(`"sub_type":"quick_reply","index":"0","parameters":[{"type":"payload","payload":"` + strings.Repeat("a", 256) + `"}]`)),
 		withComponents(button(`"sub_type":"copy_code","index":"0","parameters":[{"type":"coupon_code","coupon_code":"` + strings.Repeat("A", 20) + `"}]`)),
 		withComponents(button(`"sub_type":"quick_reply","index":"0","parameters":[{"type":"payload","payload":"x"}]`) + "," + button(`"sub_type":"quick_reply","index":"1","parameters":[{"type":"payload","payload":"x"}]`)),
+		withComponents(buttons(10) + "," + text("a") + "," + header(`{"type":"text","text":"a"}`)),
+		withComponents(`{"type":"body","parameters":[` + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"a"},`, 50), ",") + `]}`),
 	} {
 		path, problem := parseTemplate(t, valid).Problem()
 		require.Empty(t, path+problem, valid)
@@ -59,25 +69,27 @@ func TestTemplateProblems(t *testing.T) {
 		withComponents(`{"type":"body","parameters":[{"type":"text","text":"a"},{"type":"text","text":"b","parameter_name":"b"}]}`): ".components[0]",
 		withComponents(text("")): ".components[0].parameters[0]", withComponents(text(" ")): ".components[0].parameters[0]", withComponents(text("a\nb")): ".components[0].parameters[0]",
 		withComponents(text("a\tb")): ".components[0].parameters[0]", withComponents(text("a     b")): ".components[0].parameters[0]", withComponents(text(strings.Repeat("é", 1025))): ".components[0].parameters[0]",
-		withComponents(`{"type":"body","parameters":[{"type":"text","text":"a","payload":"b"}]}`):                           ".components[0].parameters[0]",
-		withComponents(`{"type":"body","parameters":[{"type":"text","text":"a","parameter_name":"First"}]}`):                ".components[0].parameters[0]",
-		withComponents(`{"type":"body","parameters":[{"type":"image","image":{"id":"1"}}]}`):                                ".components[0].parameters[0]",
-		withComponents(`{"type":"body","parameters":[{"type":"currency","currency":{"fallback_value":"1","code":"R$"}}]}`):  ".components[0].parameters[0]",
-		withComponents(`{"type":"body","parameters":[{"type":"date_time","date_time":{"fallback_value":""}}]}`):             ".components[0].parameters[0]",
-		withComponents(header(`{"type":"text","text":"` + strings.Repeat("a", 61) + `"}`)):                                  ".components[0].parameters[0]",
-		withComponents(header(`{"type":"text","text":"a"},{"type":"text","text":"b"}`)):                                     ".components[0]",
-		withComponents(header(`{"type":"image","image":{}}`)):                                                               ".components[0].parameters[0]",
-		withComponents(header(`{"type":"image","image":{"id":"1","link":"https://example.com/a"}}`)):                        ".components[0].parameters[0]",
-		withComponents(header(`{"type":"image","image":{"link":"http://example.com/a"}}`)):                                  ".components[0].parameters[0]",
-		withComponents(header(`{"type":"image","image":{"link":"https://u:p@example.com/a"}}`)):                             ".components[0].parameters[0]",
-		withComponents(header(`{"type":"image","image":{"id":"1","filename":"a.png"}}`)):                                    ".components[0].parameters[0]",
-		withComponents(header(`{"type":"location","location":{"latitude":91,"longitude":0,"name":"a","address":"b"}}`)):     ".components[0].parameters[0]",
-		withComponents(header(`{"type":"location","location":{"latitude":-91,"longitude":0,"name":"a","address":"b"}}`)):    ".components[0].parameters[0]",
-		withComponents(header(`{"type":"location","location":{"latitude":0,"longitude":181,"name":"a","address":"b"}}`)):    ".components[0].parameters[0]",
-		withComponents(header(`{"type":"location","location":{"latitude":0,"longitude":-181,"name":"a","address":"b"}}`)):   ".components[0].parameters[0]",
-		withComponents(header(`{"type":"location","location":{"latitude":0,"longitude":0,"name":"a"}}`)):                    ".components[0].parameters[0]",
-		withComponents(header(`{"type":"image","image":{"link":"https://example.com/` + strings.Repeat("a", 2029) + `"}}`)): ".components[0].parameters[0]",
-		withComponents(`{"type":"body","parameters":[{"type":"date_time"}]}`):                                               ".components[0].parameters[0]",
+		withComponents(`{"type":"body","parameters":[{"type":"text","text":"a","payload":"b"}]}`):                                           ".components[0].parameters[0]",
+		withComponents(`{"type":"body","parameters":[{"type":"text","text":"a","parameter_name":"First"}]}`):                                ".components[0].parameters[0]",
+		withComponents(`{"type":"body","parameters":[{"type":"image","image":{"id":"1"}}]}`):                                                ".components[0].parameters[0]",
+		withComponents(`{"type":"body","parameters":[{"type":"currency","currency":{"fallback_value":"1","code":"R$"}}]}`):                  ".components[0].parameters[0]",
+		withComponents(`{"type":"body","parameters":[{"type":"date_time","date_time":{"fallback_value":""}}]}`):                             ".components[0].parameters[0]",
+		withComponents(header(`{"type":"text","text":"` + strings.Repeat("a", 61) + `"}`)):                                                  ".components[0].parameters[0]",
+		withComponents(header(`{"type":"text","text":"a"},{"type":"text","text":"b"}`)):                                                     ".components[0]",
+		withComponents(header(`{"type":"image","image":{}}`)):                                                                               ".components[0].parameters[0]",
+		withComponents(header(`{"type":"image","image":{"id":"1","link":"https://example.com/a"}}`)):                                        ".components[0].parameters[0]",
+		withComponents(header(`{"type":"image","image":{"link":"http://example.com/a"}}`)):                                                  ".components[0].parameters[0]",
+		withComponents(header(`{"type":"image","image":{"link":"https://u:p@example.com/a"}}`)):                                             ".components[0].parameters[0]",
+		withComponents(header(`{"type":"image","image":{"id":"1","filename":"a.png"}}`)):                                                    ".components[0].parameters[0]",
+		withComponents(header(`{"type":"location","location":{"latitude":91,"longitude":0,"name":"a","address":"b"}}`)):                     ".components[0].parameters[0]",
+		withComponents(header(`{"type":"location","location":{"latitude":-91,"longitude":0,"name":"a","address":"b"}}`)):                    ".components[0].parameters[0]",
+		withComponents(header(`{"type":"location","location":{"latitude":0,"longitude":181,"name":"a","address":"b"}}`)):                    ".components[0].parameters[0]",
+		withComponents(header(`{"type":"location","location":{"latitude":0,"longitude":-181,"name":"a","address":"b"}}`)):                   ".components[0].parameters[0]",
+		withComponents(header(`{"type":"location","location":{"latitude":0,"longitude":0,"name":"a"}}`)):                                    ".components[0].parameters[0]",
+		withComponents(header(`{"type":"image","image":{"link":"https://example.com/` + strings.Repeat("a", 2029) + `"}}`)):                 ".components[0].parameters[0]",
+		withComponents(`{"type":"body","parameters":[{"type":"date_time"}]}`):                                                               ".components[0].parameters[0]",
+		withComponents(`{"type":"body","parameters":[` + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"a"},`, 51), ",") + `]}`): ".components[0]",
+		withComponents(`{"type":"body","parameters":[{"type":"text","payload":"a"}]}`):                                                      ".components[0].parameters[0]",
 		withComponents(text("a\u007fb")): ".components[0].parameters[0]",
 		withComponents(text("a\u0001b")): ".components[0].parameters[0]",
 		withComponents(button(`"sub_type":"url","index":"0","parameters":[{"type":"text","text":"a","parameter_name":"first"}]`)):                          ".components[0].parameters[0]",

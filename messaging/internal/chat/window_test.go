@@ -26,6 +26,7 @@ func TestSendWindow(t *testing.T) {
 	} {
 		require.True(t, tc.next.Equal(weekdays.Next(tc.from)), "%s: %s", tc.from, weekdays.Next(tc.from))
 	}
+	require.True(t, at(1, 8, 30).Add(30*time.Second).Equal(weekdays.Next(at(1, 8, 30).Add(30*time.Second))), "the opening minute is in the window")
 	mondays := chat.SendWindow{Start: "08:00", End: "24:00", Days: []int{1}}
 	require.Empty(t, mondays.Problem())
 	require.Empty(t, chat.SendWindow{Start: "08:00", End: "20:00", Days: []int{1, 2, 3, 4, 5, 6, 7}}.Problem())
@@ -34,6 +35,7 @@ func TestSendWindow(t *testing.T) {
 	for name, invalid := range map[string]chat.SendWindow{
 		"no days": {Start: "08:00", End: "20:00"}, "day 8": {Start: "08:00", End: "20:00", Days: []int{8}}, "day 0": {Start: "08:00", End: "20:00", Days: []int{0}},
 		"backwards": {Start: "20:00", End: "08:00", Days: []int{1}}, "empty": {Start: "08:00", End: "08:00", Days: []int{1}}, "no time": {Days: []int{1}},
+		"no start": {End: "20:00", Days: []int{1}}, "no end": {Start: "08:00", Days: []int{1}}, "an end without a clock": {Start: "08:00", End: "noon", Days: []int{1}},
 		"25 hours": {Start: "08:00", End: "25:00", Days: []int{1}}, "too many": {Start: "08:00", End: "20:00", Days: []int{1, 2, 3, 4, 5, 6, 7, 1}},
 	} {
 		require.NotEmpty(t, invalid.Problem(), name)

@@ -118,6 +118,8 @@ func TestRefusedFiles(t *testing.T) {
 		"%PDF-1.4":                        importfile.ErrNoCSV,
 		"<html>":                          importfile.ErrNoCSV,
 		"number\n5511\x00":                importfile.ErrNoCSV,
+		"number\n\x005511":                importfile.ErrNoCSV,
+		strings.Repeat("x;", 128<<10) + "number\n5511987654321\n": importfile.ErrNoNumber, // behind 256 KiB
 	} {
 		_, _, err := read([]byte(file), "")
 		require.ErrorIs(t, err, want, "%q", file)
@@ -148,6 +150,25 @@ func TestLongLines(t *testing.T) {
 		{Line: 2, Problem: "is too long"}, {Line: 3, Problem: "has a quotation mark that is not closed"}, {Line: 5, Name: "Ana", Number: "5511987654322"},
 		{Line: 6, Problem: "is too long"},
 	}, rows)
+}
+
+// A row has at most 16 KiB and 20 lines.
+func TestLongestRows(t *testing.T) {
+	t.Parallel()
+	const number, limit = "5511987654321", 16 << 10
+	cell := func(length int) string { return strings.Repeat("x", length-len(";"+number)) + ";" + number }
+	lines := func(count int) string { return `"Ana` + strings.Repeat("\n", count-1) + `";` + number }
+	for text, want := range map[string][]importfile.Row{
+		cell(limit):     {{Line: 2, Name: strings.Repeat("x", 120), Number: number, Warning: "name is longer than 120 characters and was cut"}},
+		cell(limit + 1): {{Line: 2, Problem: "is too long"}},
+		lines(20):       {{Line: 2, Name: "Ana", Number: number}},
+		lines(21):       {{Line: 2, Problem: "has a quotation mark that is not closed"}, {Line: 22, Problem: "has a quotation mark that is not closed"}},
+		`"` + strings.Repeat("x", limit-1) + "\n\";" + number: {{Line: 2, Problem: "is too long"}},
+	} {
+		_, rows, err := read([]byte("name;number\n"+text+"\n"), "")
+		require.NoError(t, err)
+		require.Equal(t, want, rows, "%.20q", text)
+	}
 }
 
 // A long file takes no more memory than a short one: this one would take four megabytes.

@@ -98,7 +98,7 @@ func (r *Reader) readRow() (row Row, isBlank bool, err error) {
 	text, quotes, count := first.text, first.quotes, 1
 	for quotes%2 == 1 {
 		following, err := r.peek(count)
-		if errors.Is(err, io.EOF) || count > maxRowLines || len(text) > maxLine {
+		if errors.Is(err, io.EOF) || count >= maxRowLines || len(text) > maxLine {
 			r.consume(1)
 			row.Problem = "has a quotation mark that is not closed"
 			return row, false, nil

@@ -230,6 +230,60 @@ func TestInstantsSurvive(t *testing.T) {
 	}
 }
 
+// The second pass of a repeated hour has no local form. All other times have one.
+func TestRepeatedHourIsUTC(t *testing.T) {
+	t.Parallel()
+	york := place(t, "America/New_York")
+	changed := time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC) // 02:00 becomes 01:00
+	for offset, want := range map[time.Duration]string{
+		-time.Hour:              "20261101T010000",
+		-time.Second:            "20261101T015959",
+		0:                       "20261101T060000Z",
+		time.Hour - time.Second: "20261101T065959Z",
+		time.Hour:               "20261101T020000",
+	} {
+		at := changed.Add(offset).In(york)
+		event := calendar.Event{UID: "u", Stamp: at, Start: at, End: changed.Add(24 * time.Hour)}
+		list := parse(t, calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes())
+		starts := values(list, "DTSTART")
+		require.Equal(t, want, starts[len(starts)-1], offset)
+	}
+}
+
+// The standard has no offset of -0000 (RFC 5545, 3.3.14).
+func TestOffsets(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"Europe/Lisbon": "+0000", "Asia/Kolkata": "+0530", "America/St_Johns": "-0330"} {
+		at := time.Date(2026, 1, 2, 12, 0, 0, 0, place(t, name))
+		list := parse(t, calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{{UID: "u", Stamp: at, Start: at, End: at}}}.Bytes())
+		require.Equal(t, []string{want}, values(list, "TZOFFSETTO"), name)
+	}
+}
+
+// A line of 75 octets is whole, and so is a continuation of 75 with its blank.
+func TestFolding(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	for length, want := range map[int]string{
+		67:      strings.Repeat("a", 67),
+		68:      strings.Repeat("a", 67) + "\r\n a",
+		67 + 74: strings.Repeat("a", 67) + "\r\n " + strings.Repeat("a", 74),
+		67 + 75: strings.Repeat("a", 67) + "\r\n " + strings.Repeat("a", 74) + "\r\n a",
+	} {
+		event := calendar.Event{UID: "u", Stamp: at, Start: at, End: at, Summary: strings.Repeat("a", length)}
+		got := string(calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes())
+		require.Contains(t, got, "\r\nSUMMARY:"+want+"\r\n", length)
+	}
+}
+
+func TestControlCharactersAreRemoved(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	event := calendar.Event{UID: "u", Stamp: at, Start: at, End: at, Summary: "a\x00\x1f \t~\x7f\u0080\u009f\u00a0b"}
+	list := parse(t, calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes())
+	require.Equal(t, []string{"a \t~\u00a0b"}, values(list, "SUMMARY"))
+}
+
 // Nothing that is typed becomes a property.
 func FuzzCalendar(f *testing.F) {
 	f.Add("a", "BEGIN:VEVENT\r\nUID:x\r\n", "x\"y:z;w", "a\rb\nc\x00d\u2028e\xff")
