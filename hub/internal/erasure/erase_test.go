@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
-	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/ledger/ledgertest"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/module/dberr"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -27,7 +27,7 @@ func TestErasureMeetsSettlement(t *testing.T) {
 				failed, err = failWaiting(t.Context(), tx, logid.Partition(ids[0]), ids)
 				return err
 			})
-			if !ledger.IsLockTimeout(err) { // the next step of the erasure tries again
+			if !dberr.IsLockTimeout(err) { // the next step of the erasure tries again
 				return err
 			}
 		}

@@ -62,8 +62,10 @@ type Inbox struct {
 	log    *slog.Logger
 	now    func() time.Time
 	queue  chan *pendingEvent
+	locked *lockedEvents
 	stop   chan struct{}
-	done   sync.WaitGroup
+
+	writing, waiting sync.WaitGroup
 }
 
 // pendingEvent is an item that waits for its commit.
@@ -81,9 +83,12 @@ type pendingEvent struct {
 // New starts the inbox's writers; Close ends them. Transactions run on pool, whose
 // search_path has the product's schema. screen may be nil.
 func New(pool *pgxpool.Pool, handle Handler, screen Screener, log *slog.Logger, now func() time.Time) *Inbox {
-	b := &Inbox{pool: pool, handle: handle, screen: screen, log: log, now: now, queue: make(chan *pendingEvent, queueLength), stop: make(chan struct{})}
+	b := &Inbox{pool: pool, handle: handle, screen: screen, log: log, now: now, queue: make(chan *pendingEvent, queueLength), locked: newLockedEvents(log), stop: make(chan struct{})}
 	for range writers {
-		b.done.Go(func() { (&writer{Inbox: b}).run() })
+		b.writing.Go(func() { (&writer{Inbox: b}).run() })
+	}
+	for range waiters {
+		b.waiting.Go(func() { (&writer{Inbox: b}).runWaiter() })
 	}
 	return b
 }
@@ -91,7 +96,9 @@ func New(pool *pgxpool.Pool, handle Handler, screen Screener, log *slog.Logger, 
 // Close waits until the queued events are stored. Store must not be called afterwards.
 func (b *Inbox) Close() {
 	close(b.stop)
-	b.done.Wait()
+	b.writing.Wait()
+	close(b.locked.queue)
+	b.waiting.Wait()
 }
 
 // errBusy answers a peer while commits cannot keep up or the database is away.
@@ -124,11 +131,11 @@ func (w *writer) run() {
 		batch = batch[:0]
 		select {
 		case r := <-w.queue:
-			batch = append(batch, r)
+			batch = w.appendFree(batch, r)
 		case <-w.stop:
 			select {
 			case r := <-w.queue:
-				batch = append(batch, r)
+				batch = w.appendFree(batch, r)
 			default:
 				return
 			}
@@ -137,14 +144,21 @@ func (w *writer) run() {
 		for len(batch) < maxBatch {
 			select {
 			case r := <-w.queue:
-				batch = append(batch, r)
+				batch = w.appendFree(batch, r)
 			default:
 				break fill
 			}
 		}
 		w.storeAll(batch)
-		for _, r := range batch {
-			close(r.done)
-		}
 	}
+}
+
+// appendFree appends an event to a batch, unless events of its tenant wait for locks: then it
+// waits with them.
+func (w *writer) appendFree(batch []*pendingEvent, r *pendingEvent) []*pendingEvent {
+	if w.locked.hasTenant(r.Event.TenantID) {
+		w.locked.add(r)
+		return batch
+	}
+	return append(batch, r)
 }

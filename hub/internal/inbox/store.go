@@ -26,26 +26,69 @@ import (
 // writer stores one batch after another.
 type writer struct {
 	*Inbox
-	columns columns
-	byKey   []*pendingEvent // the batch in the order of its rows
+	columns  columns
+	byKey    []*pendingEvent // the batch in the order of its rows
+	applying *pendingEvent   // whose effect was applied last; nil: none of the batch yet
 }
 
-// storeAll stores a batch in one transaction. If that fails, each event gets a transaction
-// of its own, so that one event cannot fail the others.
+// storeAll stores a batch in one transaction and answers its events. The events of a tenant for
+// whom it would wait for locks leave it. If it fails for another reason, each event gets a
+// transaction of its own, so that one event cannot fail the others.
 func (w *writer) storeAll(batch []*pendingEvent) {
-	err := w.transact(batch)
-	if err == nil {
+	for len(batch) > 0 {
+		err := w.transact(batch, boundLockWaits)
+		switch {
+		case err == nil:
+			answerAll(batch)
+			return
+		case dberr.IsLockTimeout(err) && w.applying != nil:
+			batch = w.holdTenant(batch, w.applying.Event.TenantID)
+		case len(batch) == 1:
+			w.storeAlone(batch[0], err)
+			return
+		default:
+			for i := range batch {
+				w.storeAlone(batch[i], w.transact(batch[i:i+1], boundLockWaits))
+			}
+			return
+		}
+	}
+}
+
+// storeAlone answers the event of a transaction of its own that ended with err, or lets the event
+// wait for locks.
+func (w *writer) storeAlone(r *pendingEvent, err error) {
+	switch {
+	case dberr.IsLockTimeout(err):
+		w.locked.add(r)
 		return
+	case err != nil:
+		w.fail(r, err)
 	}
-	for i := range batch {
-		if len(batch) > 1 {
-			err = w.transact(batch[i : i+1])
+	close(r.done)
+}
+
+// holdTenant lets the events of a tenant wait for locks and returns the others.
+func (w *writer) holdTenant(batch []*pendingEvent, tenant uuid.UUID) []*pendingEvent {
+	return slices.DeleteFunc(batch, func(r *pendingEvent) bool {
+		if r.Event.TenantID != tenant {
+			return false
 		}
-		if err != nil {
-			batch[i].outcome, batch[i].err = "", w.callerError(err)
-			w.logFailure(batch[i])
-		}
+		w.locked.add(r)
+		return true
+	})
+}
+
+func answerAll(batch []*pendingEvent) {
+	for _, r := range batch {
+		close(r.done)
 	}
+}
+
+// fail sets the error that answers the peer, and logs the failure.
+func (w *writer) fail(r *pendingEvent, err error) {
+	r.outcome, r.err = "", w.callerError(err)
+	w.logFailure(r)
 }
 
 // callerError returns the error that answers the peer.
@@ -63,20 +106,21 @@ const maxAttempts = 5
 
 // transact stores events and applies their effects, all or none. It starts again when
 // PostgreSQL ended the transaction because it and another waited for each other.
-func (w *writer) transact(batch []*pendingEvent) error {
+func (w *writer) transact(batch []*pendingEvent, options pgx.TxOptions) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	var err error
 	for range maxAttempts {
-		if err = w.transactOnce(ctx, batch); !dberr.IsConflict(err) {
+		if err = w.transactOnce(ctx, batch, options); !dberr.IsConflict(err) {
 			break
 		}
 	}
 	return err
 }
 
-func (w *writer) transactOnce(ctx context.Context, batch []*pendingEvent) error {
-	return store.InTx(ctx, w.pool, func(tx pgx.Tx) error {
+func (w *writer) transactOnce(ctx context.Context, batch []*pendingEvent, options pgx.TxOptions) error {
+	w.applying = nil
+	return pgx.BeginTxFunc(ctx, w.pool, options, func(tx pgx.Tx) error {
 		inserted, err := w.insert(ctx, tx, batch)
 		if err != nil {
 			return err
@@ -85,6 +129,7 @@ func (w *writer) transactOnce(ctx context.Context, batch []*pendingEvent) error 
 			return err
 		}
 		for _, r := range batch {
+			w.applying = r
 			if err := w.screenEvent(ctx, tx, r); err != nil {
 				return err
 			}

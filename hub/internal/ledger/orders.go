@@ -2,12 +2,10 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -20,19 +18,10 @@ const (
 	WaitForLocksSQL   = `select set_config('lock_timeout', '0', true)`
 )
 
-// LockTimeoutCode is the SQLSTATE of a statement that waited too long for a lock.
-const LockTimeoutCode = "55P03"
-
-// IsLockTimeout reports whether a statement waited too long for a lock.
-func IsLockTimeout(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == LockTimeoutCode
-}
-
 // LockOrders locks the keys of the orders in which waiting deliveries of a table have places,
 // in the order in which commits lock them. A transaction that fails waiting deliveries calls
 // it before it locks their rows: whoever settles the delivery before one of them locks the
-// key first and then the row of the next. [IsLockTimeout] is true of the error if another
+// key first and then the row of the next. The error is a lock timeout if another
 // transaction keeps one of the keys: try again later.
 func LockOrders(ctx context.Context, tx pgx.Tx, table string, ids []uuid.UUID) error {
 	statements := &pgx.Batch{}

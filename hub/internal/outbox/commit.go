@@ -164,7 +164,7 @@ func (l *committer) insert(ctx context.Context, snapshot string, events []*prepa
 
 // insertInOrder runs the statements of a batch in a transaction, takes the places of prepared
 // events in the orders of their targets, and stores the events. The lease returned also covers
-// the heads of orders. [ledger.IsLockTimeout] is true of the error if another transaction has
+// the heads of orders. The error is a lock timeout if another transaction has
 // the key of an order.
 func (l *committer) insertInOrder(ctx context.Context, tx pgx.Tx, batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
 	var taken places

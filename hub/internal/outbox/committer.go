@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/hub/internal/directory"
-	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/module/dberr"
 )
 
@@ -123,7 +122,7 @@ func (l *committer) recoverFrom(ctx context.Context, err error, snapshot string,
 		return requests, snapshot, err == nil
 	case dberr.SerializationFailure, dberr.DeadlockDetected:
 		return requests, snapshot, true
-	case ledger.LockTimeoutCode:
+	case dberr.LockTimeout:
 		free, locked, err := l.splitLocked(ctx, requests)
 		if err != nil {
 			return requests, snapshot, false

@@ -16,6 +16,7 @@ import (
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/store/bulk"
+	"integrationhub/hub/module/dberr"
 )
 
 // idempotencyKey identifies a publication until the key's retention ends.
@@ -248,7 +249,7 @@ func (l *committer) insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, 
 		})
 	batch.Queue(ledger.WaitForLocksSQL)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		if ledger.IsLockTimeout(err) {
+		if dberr.IsLockTimeout(err) {
 			return nil, errKeysLocked
 		}
 		return nil, fmt.Errorf("claiming %d idempotency keys: %w", len(keys), err)

@@ -21,6 +21,7 @@ const (
 	SerializationFailure = "40001"
 	DeadlockDetected     = "40P01"
 	UndefinedFunction    = "42883"
+	LockTimeout          = "55P03" // a statement waited for a lock longer than lock_timeout
 	QueryCanceled        = "57014" // also by a statement timeout
 )
 
@@ -39,6 +40,9 @@ func IsConflict(err error) bool {
 	code := Code(err)
 	return code == SerializationFailure || code == DeadlockDetected
 }
+
+// IsLockTimeout reports whether a statement waited for a lock longer than lock_timeout.
+func IsLockTimeout(err error) bool { return Code(err) == LockTimeout }
 
 // Wrap maps an error of a database operation to an error for callers: no row is a
 // [hub.ErrNotFound], text that PostgreSQL cannot store is a [hub.ErrMalformed], and a

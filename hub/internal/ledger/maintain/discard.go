@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/ledger/query"
+	"integrationhub/hub/module/dberr"
 )
 
 const (
@@ -77,7 +78,7 @@ func (d *Discarder) tryDiscard(ctx context.Context, id uuid.UUID) (found discard
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return found, query.ErrNotFound
-	case ledger.IsLockTimeout(err):
+	case dberr.IsLockTimeout(err):
 		return found, nil
 	case err != nil:
 		return found, fmt.Errorf("discarding a delivery: %w", err)

@@ -11,6 +11,7 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/module/dberr"
 )
 
 // failParked fails deliveries that were parked for too long, oldest first and in batches:
@@ -18,7 +19,7 @@ import (
 func (m *Maintenance) failParked(ctx context.Context) error {
 	for before := m.now().Add(-ledger.MaxParkedAge); ; {
 		n, err := m.failSomeParked(ctx, before)
-		if ledger.IsLockTimeout(err) {
+		if dberr.IsLockTimeout(err) {
 			m.log.Info("deliveries that were parked for too long are failed later: another transaction keeps an ordering key locked")
 			return nil
 		}

@@ -17,8 +17,8 @@ import (
 
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/failpoint"
-	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/store/bulk"
+	"integrationhub/hub/module/dberr"
 )
 
 const (
@@ -183,7 +183,7 @@ func (w *Writer) store(batch []delivery.AttemptResult) {
 				continue
 			}
 		}
-		if ledger.IsLockTimeout(err) {
+		if dberr.IsLockTimeout(err) {
 			if free := w.deferLocked(batch); len(free) < len(batch) {
 				if batch = free; len(batch) == 0 {
 					return
