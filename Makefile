@@ -17,7 +17,7 @@ PKG ?= ./...
 FUZZTIME ?= 10s
 KILLS ?= 25
 RANDOM_KILLS ?= 200
-MUTANTS ?= ./hub ./hub/events ./hub/module/brazil ./hub/internal/egress ./hub/internal/mask ./hub/internal/limit ./hub/internal/httpx \
+MUTANTS ?= ./hub ./hub/events ./hub/module/brazil ./hub/internal/egress ./hub/internal/mask ./hub/internal/limit ./hub/internal/httpx ./hub/internal/strictjson \
 	./hub/internal/eventtype ./hub/internal/filter ./hub/internal/logid ./hub/internal/sigcheck ./hub/module/table \
 	./scheduling/internal/booking ./scheduling/internal/calendar ./scheduling/internal/proofofwork \
 	./messaging/internal/chat ./messaging/internal/importfile ./clinic/internal/care ./clinic/internal/fhir ./clinic/internal/importfile

@@ -9,8 +9,8 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/filter"
-	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/internal/strictjson"
 )
 
 // MatchedEvent is an event as it is published, or as its envelope shows it.
@@ -56,7 +56,7 @@ func (a *API) matchEndpoint(ctx context.Context, in *matchEndpointInput) (*match
 // eventToMatch returns the event of a request with what is absent as publishing would set it.
 func (a *API) eventToMatch(ctx context.Context, endpoint registry.Endpoint, in MatchedEvent) (hub.Event, error) {
 	event := hub.Event{ID: exampleEventID, Type: in.EventType, Time: a.deps.Now(), Data: in.Data}
-	if err := httpx.VisitMembers(in.Data, httpx.JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
+	if err := strictjson.VisitMembers(in.Data, strictjson.Rules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
 		return hub.Event{}, hub.Invalid("body.event.data", "must be a JSON object")
 	}
 	if in.ID != nil {

@@ -7,8 +7,8 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
-	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/strictjson"
 )
 
 // Bounds of a publication's fields, in bytes.
@@ -24,7 +24,7 @@ const (
 // "body.events[3]". The data is a part of body: copy it before the body goes.
 func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publication, error) {
 	p := &outbox.Publication{Key: key, TenantID: key.TenantID, Environment: key.Environment, Product: key.Product, Location: location}
-	err := httpx.VisitMembers(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
+	err := strictjson.VisitMembers(body, strictjson.Rules{UniqueKeys: true}, func(name, value []byte) error {
 		var err error
 		switch string(name) {
 		case "event_type":
@@ -95,7 +95,7 @@ func parseOrderingKey(value []byte, location string) (string, error) {
 func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) {
 	var events []json.RawMessage
 	hasEvents := false
-	err := httpx.VisitMembers(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
+	err := strictjson.VisitMembers(body, strictjson.Rules{UniqueKeys: true}, func(name, value []byte) error {
 		if string(name) != "events" {
 			return hub.Invalid("body", "has a field that is not known: the only field is events")
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/strictjson"
 )
 
 // MaxBody is the maximum length of a request body, in bytes. It must also be fiber's
@@ -51,16 +52,16 @@ func jsonBody(c *fiber.Ctx, maxBytes int) ([]byte, error) {
 	return body, nil
 }
 
-// Body returns the middleware of JSON endpoints: [JSONBody], then [CheckJSON]. Requests
+// Body returns the middleware of JSON endpoints: [JSONBody], then [strictjson.Check]. Requests
 // without a body pass; the endpoint decides whether it needs one.
-func Body(rules JSONRules) fiber.Handler {
+func Body(rules strictjson.Rules) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		body, err := JSONBody(c)
 		if err != nil {
 			return err
 		}
 		if len(body) > 0 {
-			if err := CheckJSON(body, rules); err != nil {
+			if err := strictjson.Check(body, rules); err != nil {
 				return err
 			}
 		}
@@ -69,13 +70,13 @@ func Body(rules JSONRules) fiber.Handler {
 }
 
 // CheckBody checks the JSON body of an operation: [JSONBody], with the operation's limit where
-// that is longer, [CheckJSON] and [CheckNulls]. A request without a body passes.
+// that is longer, [strictjson.Check] and [CheckNulls]. A request without a body passes.
 func CheckBody(c *fiber.Ctx, schemas huma.Registry, op *huma.Operation) error {
 	body, err := jsonBody(c, max(MaxBody, int(op.MaxBodyBytes)))
 	if err != nil || len(body) == 0 {
 		return err
 	}
-	if err := CheckJSON(body, JSONRules{UniqueKeys: true}); err != nil {
+	if err := strictjson.Check(body, strictjson.Rules{UniqueKeys: true}); err != nil {
 		return err
 	}
 	return CheckNulls(schemas, op, body)

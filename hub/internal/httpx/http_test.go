@@ -22,6 +22,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
+	"integrationhub/hub/internal/strictjson"
 )
 
 // served is a running server with every kind of error in it.
@@ -77,7 +78,7 @@ func serve(t *testing.T) served {
 		IdleTimeout: 30 * time.Second, ErrorHandler: ErrorHandler(log),
 	})
 	AnswerUnknownMethods(app)
-	app.Use(RequestIDs(), Headers(publicURL), Body(JSONRules{UniqueKeys: true}))
+	app.Use(RequestIDs(), Headers(publicURL), Body(strictjson.Rules{UniqueKeys: true}))
 	app.Get("/raw/kept", func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderCacheControl, "max-age=60")
 		return c.SendString("kept")

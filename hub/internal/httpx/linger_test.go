@@ -3,11 +3,9 @@ package httpx
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,27 +82,4 @@ func TestProblemMembers(t *testing.T) {
 	problem, _ := ProblemOf(&hub.Error{Kind: hub.ErrConflict, Extensions: hub.Extensions{"x": func() {}}}, "id")
 	_, err := json.Marshal(&problem)
 	require.Error(t, err)
-}
-
-// However many keys an object has, and whichever is repeated.
-func TestRepeatedKeys(t *testing.T) {
-	t.Parallel()
-	for _, count := range []int{fewKeys - 1, fewKeys, fewKeys + 1, 3 * inlineKeys} {
-		same, different := make([]string, count), make([]string, count)
-		for i := range count {
-			same[i], different[i] = `"a":1`, fmt.Sprintf(`"k%d":1`, i)
-		}
-		require.Equal(t, "json_duplicate_key", jsonCode(t, "{"+strings.Join(same, ",")+"}", JSONRules{UniqueKeys: true}), count)
-		require.Empty(t, jsonCode(t, "{"+strings.Join(different, ",")+"}", JSONRules{UniqueKeys: true}), count)
-		for i := range count - 1 {
-			repeated := append(append([]string{}, different[:count-1]...), different[i])
-			require.Equal(t, "json_duplicate_key", jsonCode(t, "{"+strings.Join(repeated, ",")+"}", JSONRules{UniqueKeys: true}), count)
-		}
-	}
-	require.Empty(t, jsonCode(t, `"\uD834\uDD1E"`, JSONRules{}))
-	require.Equal(t, "json_lone_surrogate", jsonCode(t, `"\uD834"`, JSONRules{}))
-	require.Equal(t, "json_lone_surrogate", jsonCode(t, `"\uDD1E"`, JSONRules{}))
-	for body, offset := range map[string]string{`"\u0041`: "(byte 7)", `"a\x"`: "(byte 3)", `"a\u004`: "(byte 2)"} {
-		require.ErrorContains(t, CheckJSON([]byte(body), JSONRules{}), offset, body)
-	}
 }

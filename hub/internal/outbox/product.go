@@ -11,9 +11,9 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
-	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
+	"integrationhub/hub/internal/strictjson"
 	"integrationhub/hub/module"
 )
 
@@ -130,7 +130,7 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 	case !hub.ValidEventType(e.Type):
 		return nil, fmt.Errorf("publishing %q: an event type is words joined by dots", e.Type)
 	}
-	if err := httpx.VisitMembers(e.Data, httpx.JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
+	if err := strictjson.VisitMembers(e.Data, strictjson.Rules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
 		return nil, fmt.Errorf("publishing %s: data: %w", e.Type, err)
 	}
 	if !e.Priority.Valid() {

@@ -17,6 +17,7 @@ import (
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/metrics"
+	"integrationhub/hub/internal/strictjson"
 	"integrationhub/hub/module"
 )
 
@@ -154,7 +155,7 @@ func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte, info
 	info.isUnverified = false
 	// The signature holds. A body that parsers read differently is refused before any
 	// other fault it may have.
-	if jsonErr := httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true}); jsonErr != nil {
+	if jsonErr := strictjson.Check(body, strictjson.Rules{UniqueKeys: true}); jsonErr != nil {
 		return nil, jsonErr
 	}
 	if err == nil && peer.Status == integration.StatusInactive {

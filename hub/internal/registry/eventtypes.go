@@ -15,9 +15,9 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/eventtype"
-	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/internal/strictjson"
 	"integrationhub/hub/module/pointer"
 )
 
@@ -224,7 +224,7 @@ func checkEventType(state EventTypeState) (EventTypeState, error) {
 	}
 	var schema *eventtype.Schema
 	if state.Schema = withoutNull(state.Schema); state.Schema != nil {
-		if err := httpx.CheckJSON(state.Schema, httpx.JSONRules{UniqueKeys: true}); err != nil {
+		if err := strictjson.Check(state.Schema, strictjson.Rules{UniqueKeys: true}); err != nil {
 			return state, hub.Invalid("body.schema", "must be one JSON value without duplicate members").WithCause(err)
 		}
 		var err error
@@ -244,7 +244,7 @@ func checkEventType(state EventTypeState) (EventTypeState, error) {
 	case state.Example[0] != '{':
 		return state, hub.Invalid("body.example", "must be a JSON object, as the data of events is")
 	}
-	if err := httpx.CheckJSON(state.Example, httpx.JSONRules{UniqueKeys: true}); err != nil {
+	if err := strictjson.Check(state.Example, strictjson.Rules{UniqueKeys: true}); err != nil {
 		return state, hub.Invalid("body.example", "must be one JSON value without duplicate members").WithCause(err)
 	}
 	if schema != nil {

@@ -1,4 +1,6 @@
-package httpx
+// Package strictjson checks that JSON is read alike by every parser. It knows the rules for the
+// bodies of requests and for the data of events.
+package strictjson
 
 import (
 	"encoding/binary"
@@ -14,17 +16,17 @@ const (
 	maxNumber = 32 // characters of a number literal
 )
 
-// JSONRules are the rules for bodies that differ between endpoints.
-type JSONRules struct {
+// Rules are the rules for bodies that differ between endpoints.
+type Rules struct {
 	UniqueKeys bool // refuse an object with a duplicate key, however it is escaped
 }
 
-// CheckJSON returns an error unless body is one JSON value that every parser reads the
+// Check returns an error unless body is one JSON value that every parser reads the
 // same way: the grammar of RFC 8259, valid UTF-8, no byte order mark, at most 64 levels
 // deep, numbers of at most 32 characters, no escaped NUL, no half of a surrogate pair,
 // nothing after the value. The error is a [hub.ErrMalformed] with a code for the rule
 // and the byte offset of the violation. It never quotes the body.
-func CheckJSON(body []byte, rules JSONRules) error {
+func Check(body []byte, rules Rules) error {
 	s := scanner{b: body, unique: rules.UniqueKeys}
 	if !s.begin() || !s.value(0) || !s.end() {
 		return s.err()
@@ -32,14 +34,14 @@ func CheckJSON(body []byte, rules JSONRules) error {
 	return nil
 }
 
-// VisitMembers is [CheckJSON] for a body that must be an object, and calls visit for each of
+// VisitMembers is [Check] for a body that must be an object, and calls visit for each of
 // its members in the same pass: the decoded key, and the value as it is in body without
 // surrounding space. Neither may be changed; value is part of body, key is valid until
 // visit returns. Members are visited before the rest of the body has been checked, so a
 // non-nil error invalidates them all. An error of visit ends the visits and is returned,
 // unless the rest of the body is malformed, which takes precedence. A JSON value that is
 // not an object is a 422.
-func VisitMembers(body []byte, rules JSONRules, visit func(key, value []byte) error) error {
+func VisitMembers(body []byte, rules Rules, visit func(key, value []byte) error) error {
 	s := scanner{b: body, unique: rules.UniqueKeys}
 	if !s.begin() {
 		return s.err()

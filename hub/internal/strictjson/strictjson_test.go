@@ -1,4 +1,4 @@
-package httpx
+package strictjson
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 	"integrationhub/hub"
 )
 
-// jsonCode returns the code with which CheckJSON refuses body, or "".
-func jsonCode(t testing.TB, body string, rules JSONRules) string {
+// jsonCode returns the code with which Check refuses body, or "".
+func jsonCode(t testing.TB, body string, rules Rules) string {
 	t.Helper()
-	err := CheckJSON([]byte(body), rules)
+	err := Check([]byte(body), rules)
 	if err == nil {
 		return ""
 	}
@@ -28,7 +28,7 @@ func jsonCode(t testing.TB, body string, rules JSONRules) string {
 	return entry.Code
 }
 
-func TestCheckJSONRules(t *testing.T) {
+func TestRules(t *testing.T) {
 	t.Parallel()
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	deepObjects := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
@@ -94,13 +94,13 @@ func TestCheckJSONRules(t *testing.T) {
 		{"[\u00a01]", "json_syntax"}, // not white space in JSON
 		{`// x`, "json_syntax"},
 	} {
-		require.Equal(t, test.code, jsonCode(t, test.body, JSONRules{}), "%.80q", test.body)
+		require.Equal(t, test.code, jsonCode(t, test.body, Rules{}), "%.80q", test.body)
 	}
 }
 
-func TestCheckJSONUniqueKeys(t *testing.T) {
+func TestCheckUniqueKeys(t *testing.T) {
 	t.Parallel()
-	unique := JSONRules{UniqueKeys: true}
+	unique := Rules{UniqueKeys: true}
 	many := func(n int, more string) string {
 		var b strings.Builder
 		for i := range n {
@@ -135,15 +135,15 @@ func TestCheckJSONUniqueKeys(t *testing.T) {
 			want = "json_duplicate_key"
 		}
 		require.Equal(t, want, jsonCode(t, test.body, unique), "%.80q", test.body)
-		require.Empty(t, jsonCode(t, test.body, JSONRules{}), "%.80q", test.body)
+		require.Empty(t, jsonCode(t, test.body, Rules{}), "%.80q", test.body)
 	}
 }
 
-func TestCheckJSONErrorsHaveOffsetsAndNoContent(t *testing.T) {
+func TestCheckErrorsHaveOffsetsAndNoContent(t *testing.T) {
 	t.Parallel()
-	err := CheckJSON([]byte(`{"password":"hunter2" "x"}`), JSONRules{})
+	err := Check([]byte(`{"password":"hunter2" "x"}`), Rules{})
 	require.EqualError(t, err, "The body is not valid JSON (byte 22).")
-	err = CheckJSON([]byte(`{"secret":1,"secret":2}`), JSONRules{UniqueKeys: true})
+	err = Check([]byte(`{"secret":1,"secret":2}`), Rules{UniqueKeys: true})
 	require.EqualError(t, err, "The body is not allowed to have the same key twice in one object (byte 12).")
 }
 
@@ -155,40 +155,40 @@ func TestTopLevel(t *testing.T) {
 		return nil
 	}
 	body := ` { "event_type" : "a.b" , "data": { "x" : [ 1 , {"event_type":2} ] }  ,"\u0069d":null,"n":-1.5}`
-	require.NoError(t, VisitMembers([]byte(body), JSONRules{UniqueKeys: true}, collect))
+	require.NoError(t, VisitMembers([]byte(body), Rules{UniqueKeys: true}, collect))
 	require.Equal(t, []string{`event_type="a.b"`, `data={ "x" : [ 1 , {"event_type":2} ] }`, `id=null`, `n=-1.5`}, got)
 
 	got = nil
-	require.NoError(t, VisitMembers([]byte(`{}`), JSONRules{}, collect))
+	require.NoError(t, VisitMembers([]byte(`{}`), Rules{}, collect))
 	require.Empty(t, got)
 
 	for _, body := range []string{`[]`, `1`, ` "x"`, `null`} {
-		require.ErrorIs(t, VisitMembers([]byte(body), JSONRules{}, collect), hub.ErrInvalid, body)
+		require.ErrorIs(t, VisitMembers([]byte(body), Rules{}, collect), hub.ErrInvalid, body)
 	}
 	for _, body := range []string{``, `[`, `{"a":1}}`, `{"a":1`, `{"a":1,"b":{]}`} {
-		require.ErrorIs(t, VisitMembers([]byte(body), JSONRules{}, collect), hub.ErrMalformed, body)
+		require.ErrorIs(t, VisitMembers([]byte(body), Rules{}, collect), hub.ErrMalformed, body)
 	}
-	require.ErrorIs(t, VisitMembers([]byte(`{"a":1,"a":1}`), JSONRules{UniqueKeys: true}, collect), hub.ErrMalformed)
+	require.ErrorIs(t, VisitMembers([]byte(`{"a":1,"a":1}`), Rules{UniqueKeys: true}, collect), hub.ErrMalformed)
 
 	stop := errors.New("stop")
 	calls := 0
-	err := VisitMembers([]byte(`{"a":1,"b":2}`), JSONRules{}, func(_, _ []byte) error { calls++; return stop })
+	err := VisitMembers([]byte(`{"a":1,"b":2}`), Rules{}, func(_, _ []byte) error { calls++; return stop })
 	require.Equal(t, stop, err)
 	require.Equal(t, 1, calls)
 	for _, body := range []string{`{"a":1,"b":`, `{"a":1,"b":{"c":1,"c":2}}`, `{"a":1,"a":2}`, `{"a":1} x`, "{\"a\":1,\"b\":\"\xff\"}"} {
-		err := VisitMembers([]byte(body), JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return stop })
+		err := VisitMembers([]byte(body), Rules{UniqueKeys: true}, func(_, _ []byte) error { return stop })
 		require.ErrorIs(t, err, hub.ErrMalformed, "what is no JSON is said first: %s", body)
 	}
 }
 
-func TestCheckJSONDoesNotAllocate(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts the whole process
+func TestCheckDoesNotAllocate(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts the whole process
 	body := kilobyte()
 	var id, data []byte
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if CheckJSON(body, JSONRules{UniqueKeys: true}) != nil {
+		if Check(body, Rules{UniqueKeys: true}) != nil {
 			panic("refused")
 		}
-		err := VisitMembers(body, JSONRules{UniqueKeys: true}, func(key, value []byte) error {
+		err := VisitMembers(body, Rules{UniqueKeys: true}, func(key, value []byte) error {
 			switch string(key) {
 			case "id":
 				id = value
@@ -213,25 +213,25 @@ func kilobyte() []byte {
 		`"tags":["first","online","insurance","reminder"],"notes":"` + strings.Repeat("Paciente pediu para confirmar por telefone. ", 9) + `","confirmed":true,"cancelled_at":null}}`)
 }
 
-func BenchmarkCheckJSON(b *testing.B) {
+func BenchmarkCheck(b *testing.B) {
 	body := kilobyte()
 	b.Run("grammar", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
-			_ = CheckJSON(body, JSONRules{})
+			_ = Check(body, Rules{})
 		}
 	})
 	b.Run("unique", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
-			_ = CheckJSON(body, JSONRules{UniqueKeys: true})
+			_ = Check(body, Rules{UniqueKeys: true})
 		}
 	})
 	b.Run("toplevel", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		var data []byte
 		for b.Loop() {
-			_ = VisitMembers(body, JSONRules{UniqueKeys: true}, func(key, value []byte) error {
+			_ = VisitMembers(body, Rules{UniqueKeys: true}, func(key, value []byte) error {
 				if string(key) == "data" {
 					data = value
 				}
@@ -248,9 +248,9 @@ func BenchmarkCheckJSON(b *testing.B) {
 	})
 }
 
-// FuzzCheckJSON compares with encoding/json: what we take, it takes; what we
+// FuzzCheck compares with encoding/json: what we take, it takes; what we
 // refuse and it takes breaks the rule we name, by another way of finding out.
-func FuzzCheckJSON(f *testing.F) {
+func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2.5e-3,{"b":null}],"a":"\u00e9\ud83d\ude00"}`, `"\ud800"`, `"\u0000"`, "\xef\xbb\xbf1", "\"\xff\"",
 		strings.Repeat("[", 65) + strings.Repeat("]", 65), `123456789012345678901234567890123`, ` [ ] `, `{"a":1,"\u0061":2}`, `1 2`, ``,
@@ -259,8 +259,8 @@ func FuzzCheckJSON(f *testing.F) {
 	}
 	f.Add(kilobyte())
 	f.Fuzz(func(t *testing.T, body []byte) {
-		loose := jsonCode(t, string(body), JSONRules{})
-		strict := jsonCode(t, string(body), JSONRules{UniqueKeys: true})
+		loose := jsonCode(t, string(body), Rules{})
+		strict := jsonCode(t, string(body), Rules{UniqueKeys: true})
 		valid := json.Valid(body)
 		facts := factsOf(body, valid)
 		switch loose {
@@ -296,7 +296,7 @@ func requireSameMembers(t *testing.T, body []byte) {
 	var want map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(body, &want))
 	got := map[string]json.RawMessage{}
-	require.NoError(t, VisitMembers(body, JSONRules{}, func(key, value []byte) error {
+	require.NoError(t, VisitMembers(body, Rules{}, func(key, value []byte) error {
 		got[string(key)] = value
 		return nil
 	}))
@@ -358,5 +358,48 @@ func factsOf(body []byte, valid bool) (facts jsonFacts) {
 			levels = append(levels, object)
 			facts.deep = facts.deep || len(levels) > maxDepth
 		}
+	}
+}
+
+// However many keys an object has, and whichever is repeated.
+func TestRepeatedKeys(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{fewKeys - 1, fewKeys, fewKeys + 1, 3 * inlineKeys} {
+		same, different := make([]string, count), make([]string, count)
+		for i := range count {
+			same[i], different[i] = `"a":1`, fmt.Sprintf(`"k%d":1`, i)
+		}
+		require.Equal(t, "json_duplicate_key", jsonCode(t, "{"+strings.Join(same, ",")+"}", Rules{UniqueKeys: true}), count)
+		require.Empty(t, jsonCode(t, "{"+strings.Join(different, ",")+"}", Rules{UniqueKeys: true}), count)
+		for i := range count - 1 {
+			repeated := append(append([]string{}, different[:count-1]...), different[i])
+			require.Equal(t, "json_duplicate_key", jsonCode(t, "{"+strings.Join(repeated, ",")+"}", Rules{UniqueKeys: true}), count)
+		}
+	}
+	require.Empty(t, jsonCode(t, `"\uD834\uDD1E"`, Rules{}))
+	require.Equal(t, "json_lone_surrogate", jsonCode(t, `"\uD834"`, Rules{}))
+	require.Equal(t, "json_lone_surrogate", jsonCode(t, `"\uDD1E"`, Rules{}))
+	for body, offset := range map[string]string{`"\u0041`: "(byte 7)", `"a\x"`: "(byte 3)", `"a\u004`: "(byte 2)"} {
+		require.ErrorContains(t, Check([]byte(body), Rules{}), offset, body)
+	}
+}
+
+func TestNumbersAndEscapesAtTheirBounds(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("1", maxNumber)
+	for body, want := range map[string]string{
+		longest: "", longest + "1": "json_number_too_long", "-" + longest: "json_number_too_long", "[" + longest + "]": "", "0." + longest[2:]: "", "0." + longest: "json_number_too_long",
+		"01": "json_trailing_data", "1.": "json_syntax", "1e": "json_syntax", "1e+": "json_syntax", "-": "json_syntax", "1E-9": "", "1e+09": "", "1e+-9": "json_syntax", "1:": "json_trailing_data", "1/": "json_trailing_data",
+		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth): "", strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1): "json_too_deep",
+		`"\u09af\u09AF"`: "", `"\u000/"`: "json_syntax", `"\u000:"`: "json_syntax", `"\u000@"`: "json_syntax", `"\u000G"`: "json_syntax", "\"\\u000`\"": "json_syntax", `"\u000g"`: "json_syntax",
+		`"\ud800\udc00"`: "", `"\udbff\udfff"`: "", `"\ud7ff"`: "", `"\ue000"`: "", `"\ud800"`: "json_lone_surrogate", `"\udbff"`: "json_lone_surrogate", `"\udc00"`: "json_lone_surrogate", `"\udfff"`: "json_lone_surrogate",
+		`"\ud800\udbff"`: "json_lone_surrogate", `"\ud800\ue000"`: "json_lone_surrogate", `"\ud800xudc00"`: "json_lone_surrogate", `"\ud800\xdc00"`: "json_lone_surrogate",
+		"{": "json_syntax", "{1}": "json_syntax", `{"a":1,`: "json_syntax", `{"a":1,2}`: "json_syntax", `{"a"1}`: "json_syntax", `{"a":}`: "json_syntax", "{\"\x80\":1}": "json_invalid_utf8",
+		"trux": "json_syntax", "tru": "json_syntax", "nulL": "json_syntax", "falsey": "json_trailing_data", `"\`: "json_syntax", `"\u`: "json_syntax", `"`: "json_syntax",
+		"\"\x80\"": "json_invalid_utf8", "\"\ufffd\"": "", "\"aaaaaaa\x80bbbbbbbb\"": "json_invalid_utf8", "\"aaaaaaa\x1fbbbbbbbb\"": "json_syntax", "\"aaaaaaa bbbbbbbb\"": "", "\"aaaaaaaa\"": "",
+		`"\udc00\udc00"`: "json_lone_surrogate", `"\ud800\`: "json_lone_surrogate", `"\ud800\u`: "json_lone_surrogate", `"\ud800\udc0`: "json_lone_surrogate",
+		"\"\x1f\"": "json_syntax", "\"\x20\"": "", "\"\x7f\"": "", "\xef\xbb\xbf": "json_byte_order_mark", "\xef\xbb\xbf1": "json_byte_order_mark", "": "json_empty", " ": "json_empty", " 1 ": "", "1 1": "json_trailing_data",
+	} {
+		require.Equal(t, want, jsonCode(t, body, Rules{}), "%q", body)
 	}
 }
