@@ -23,7 +23,7 @@ var docs = rest.Docs{
 		{Name: "integrations", Description: "Connections to other products, and what those ask this one for."},
 	},
 	Operations: map[string]rest.OperationDoc{
-		"auth.register":                    {Text: "Makes a clinic and its first user, an administrator, who is logged in by the answer." + rest.SignUpNote, Errors: []string{"409 email_taken", rest.SignUpErrors}},
+		"auth.register":                    {Text: "Makes a clinic and its first user, an administrator, who is logged in by the answer." + rest.SignUpNote, Errors: rest.SignUpErrors("409 email_taken")},
 		"auth.login":                       {Text: "Answers an access token, which is short-lived, and a refresh token. Logins that fail too often have to wait.", Errors: []string{"401 invalid_credentials", "429 too_many_logins"}},
 		"auth.refresh":                     {Text: "A refresh token works once: using it a second time ends the login, because another client has it.", Errors: []string{"401 invalid_refresh_token"}},
 		"auth.logout":                      {Text: "The access token that the request came with ends too. Other logins of the user go on."},

@@ -14,12 +14,12 @@ type batchImporter struct {
 	matcher  *patientMatcher
 	isDryRun bool
 
-	drafts                            []store.Patient // new patients, inserted by commit
+	newPatients                       []store.Patient // new patients, inserted by commit
 	created, updated, skipped, failed int
 	warned                            int
 
-	changes  changes
-	previews []dbgen.UpsertImportDraftsParams // what a dry run would have done
+	changes      changes
+	dryRunDrafts []dbgen.UpsertImportDraftsParams // what a dry run would have done
 
 	// Parallel lists for the database.
 	problemLines []int
@@ -29,7 +29,7 @@ type batchImporter struct {
 	refs         dbgen.InsertPatientReferencesParams
 }
 
-// importRow applies one row: it updates the matching patient now, and drafts a new one for
+// importRow applies one row: it updates the matching patient now, and keeps a new one for
 // [batchImporter.commit]. A row without new data is skipped. A row with a problem fails; its
 // line is listed.
 func (b *batchImporter) importRow(ctx context.Context, row parsedRow) error {
@@ -48,7 +48,7 @@ func (b *batchImporter) importRow(ctx context.Context, row parsedRow) error {
 		b.addProblem(row, "skipped: this patient was erased; add them by hand")
 		return nil
 	case match == nil:
-		b.draftPatient(row)
+		b.addNewPatient(row)
 		b.addWarnings(row, d.warning)
 		return nil
 	case !row.hasNewData(match):
@@ -92,8 +92,8 @@ func (b *batchImporter) updatePatient(ctx context.Context, row parsedRow, match 
 	return nil
 }
 
-// draftPatient adds the patient of a row to the drafts. Later rows match it.
-func (b *batchImporter) draftPatient(row parsedRow) {
+// addNewPatient adds the patient of a row to the new ones. Later rows match it.
+func (b *batchImporter) addNewPatient(row parsedRow) {
 	if row.Status == "" {
 		row.Status = store.Active
 	}
@@ -104,7 +104,7 @@ func (b *batchImporter) draftPatient(row parsedRow) {
 		b.addMatch(row, c)
 		return
 	}
-	b.drafts = append(b.drafts, c.Patient)
+	b.newPatients = append(b.newPatients, c.Patient)
 	b.addMatch(row, c)
 	b.changes.describe(b.matcher.tx, b.matcher.key, row, c, nil, row.PatientData)
 	b.addReference(row, c)
@@ -122,7 +122,7 @@ func (b *batchImporter) addReference(row parsedRow, c *candidate) {
 // addMatch records the first line that described a patient.
 func (b *batchImporter) addMatch(row parsedRow, c *candidate) {
 	if b.isDryRun {
-		b.addPreview(row, c)
+		b.addDryRunDraft(row, c)
 	}
 	if c.firstMatchedLine > 0 {
 		return
@@ -131,16 +131,16 @@ func (b *batchImporter) addMatch(row parsedRow, c *candidate) {
 	b.changes.add(row, c)
 }
 
-// addPreview records what a row would have made of a patient.
-func (b *batchImporter) addPreview(row parsedRow, c *candidate) {
-	preview := dbgen.UpsertImportDraftsParams{
+// addDryRunDraft records what a row would have made of a patient.
+func (b *batchImporter) addDryRunDraft(row parsedRow, c *candidate) {
+	draft := dbgen.UpsertImportDraftsParams{
 		ClinicID: b.matcher.key.Clinic, Env: b.matcher.key.Env, ImportID: b.matcher.key.ID, ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CpfHmac: c.CpfHmac,
 		BirthDate: c.BirthDate, Status: c.Status, ExternalRef: c.ExternalRef, Line: row.line.Line,
 	}
 	if row.ref.source != "" && c.refs[row.ref.source] == row.ref.text {
-		preview.Source, preview.Reference = &row.ref.source, &row.ref.text
+		draft.Source, draft.Reference = &row.ref.source, &row.ref.text
 	}
-	b.previews = append(b.previews, preview)
+	b.dryRunDrafts = append(b.dryRunDrafts, draft)
 }
 
 func (b *batchImporter) fail(row parsedRow, problem string) {
@@ -165,7 +165,7 @@ func (b *batchImporter) addWarnings(row parsedRow, further string) {
 	}
 }
 
-// commit inserts the drafts, and stores the outcomes of the batch and where the next one
+// commit inserts the new patients, and stores the outcomes of the batch and where the next one
 // begins.
 func (b *batchImporter) commit(ctx context.Context, end importfile.Position) error {
 	tx, key := b.matcher.tx, b.matcher.key
@@ -185,9 +185,9 @@ func (b *batchImporter) commit(ctx context.Context, end importfile.Position) err
 func (b *batchImporter) storePatients(ctx context.Context) error {
 	tx, key := b.matcher.tx, b.matcher.key
 	if b.isDryRun {
-		return execBatch(tx.UpsertImportDrafts(ctx, b.previews).Exec)
+		return execBatch(tx.UpsertImportDrafts(ctx, b.dryRunDrafts).Exec)
 	}
-	if err := tx.CreatePatients(ctx, key.scope(), b.drafts); err != nil {
+	if err := tx.CreatePatients(ctx, key.scope(), b.newPatients); err != nil {
 		return err
 	}
 	if len(b.refs.Refs) > 0 {

@@ -24,14 +24,14 @@ const (
 const (
 	// ImportJob is the name of the job that reads imported files.
 	ImportJob = "import-file"
-	// OldImportJob is the name that the job had before imports had sources and dry runs.
-	// Processes of that version must not run them, and their jobs are still run.
+	// OldImportJob is the name by which earlier versions know the job. They must not run imports
+	// with sources or dry runs. This version runs the jobs of both names.
 	OldImportJob = "import"
 	// ImportTimeout bounds one run of the job, with a slow database.
 	ImportTimeout = 15 * time.Second
 
 	// Runs are short: imports of several clinics take turns, and an import whose process
-	// died goes on within a minute.
+	// died goes on within 20 seconds.
 	runTime   = 3 * time.Second
 	batchSize = 100  // rows in a transaction
 	maxErrors = 1000 // lines with problems that are stored for an import

@@ -14,6 +14,7 @@ import (
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/tx"
 )
 
@@ -122,7 +123,7 @@ func (t *transaction) settleAll(ctx context.Context, entries []store.InboxEntry,
 		n, err = nested.settleEach(ctx, entries, linking)
 		return err
 	})
-	if err == nil || tx.IsRetryable(err) || ctx.Err() != nil {
+	if err == nil || endsTransaction(ctx, err) {
 		return n, err
 	}
 	n = 0
@@ -135,7 +136,7 @@ func (t *transaction) settleAll(ctx context.Context, entries []store.InboxEntry,
 		switch {
 		case err == nil:
 			n += settled
-		case tx.IsRetryable(err) || ctx.Err() != nil:
+		case endsTransaction(ctx, err):
 			return n, err
 		default:
 			t.host.Log.ErrorContext(ctx, "an inbox entry cannot be linked; it stays open", "entry_id", entry.ID, "error", err)
@@ -145,6 +146,12 @@ func (t *transaction) settleAll(ctx context.Context, entries []store.InboxEntry,
 		}
 	}
 	return n, nil
+}
+
+// endsTransaction reports whether an error is none of the entry's, but of the whole transaction: it
+// conflicts with another, waited too long for a lock, or ran out of time.
+func endsTransaction(ctx context.Context, err error) bool {
+	return tx.IsRetryable(err) || dberr.IsLockTimeout(err) || ctx.Err() != nil
 }
 
 // nested runs work under a savepoint.

@@ -39,7 +39,7 @@ type Config struct {
 	Pacer               Pacer // nil: this process only
 	Logger              *slog.Logger
 	Now                 func() time.Time
-	WakeOthers          func(target uuid.UUID) // asks another process to claim rows left without a lease; nil: there is none
+	WakeOthers          func(target uuid.UUID) // has one process, perhaps this one, claim rows left without a lease; nil: there is no other process
 	Concurrency         int                    // attempts in flight, all targets
 	EndpointConcurrency int                    // attempts in flight, one target
 }

@@ -65,6 +65,7 @@ type Inbox struct {
 	locked *lockedEvents
 	stop   chan struct{}
 
+	timeout          time.Duration // commitTimeout
 	writing, waiting sync.WaitGroup
 }
 
@@ -78,12 +79,13 @@ type pendingEvent struct {
 	outcome      Outcome
 	err          error
 	done         chan struct{}
+	lockedAt     time.Time // when it began to wait for locks; zero: it does not
 }
 
 // New starts the inbox's writers; Close ends them. Transactions run on pool, whose
 // search_path has the product's schema. screen may be nil.
 func New(pool *pgxpool.Pool, handle Handler, screen Screener, log *slog.Logger, now func() time.Time) *Inbox {
-	b := &Inbox{pool: pool, handle: handle, screen: screen, log: log, now: now, queue: make(chan *pendingEvent, queueLength), locked: newLockedEvents(log), stop: make(chan struct{})}
+	b := &Inbox{pool: pool, handle: handle, screen: screen, log: log, now: now, queue: make(chan *pendingEvent, queueLength), locked: newLockedEvents(log), stop: make(chan struct{}), timeout: commitTimeout}
 	for range writers {
 		b.writing.Go(func() { (&writer{Inbox: b}).run() })
 	}
@@ -97,7 +99,7 @@ func New(pool *pgxpool.Pool, handle Handler, screen Screener, log *slog.Logger, 
 func (b *Inbox) Close() {
 	close(b.stop)
 	b.writing.Wait()
-	close(b.locked.queue)
+	b.locked.close()
 	b.waiting.Wait()
 }
 

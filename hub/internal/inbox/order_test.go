@@ -35,7 +35,7 @@ func TestEffectsInOrderOfArrival(t *testing.T) {
 		}}
 	}
 	batch := []*pendingEvent{came(9, "first"), came(3, "second"), came(7, "third"), came(3, "second"), came(7, "other"), came(1, "last")}
-	require.NoError(t, (&writer{Inbox: b}).transact(batch, boundLockWaits))
+	require.NoError(t, (&writer{Inbox: b}).transact(batch, boundLockWaits, time.Now().Add(commitTimeout)))
 	require.Equal(t, []string{"first", "second", "third", "last"}, effects)
 	var outcomes []Outcome
 	for _, r := range batch {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -28,7 +29,7 @@ type writer struct {
 	*Inbox
 	columns  columns
 	byKey    []*pendingEvent // the batch in the order of its rows
-	applying *pendingEvent   // whose effect was applied last; nil: none of the batch yet
+	applying *pendingEvent   // whose effect is being applied; nil: none's
 }
 
 // storeAll stores a batch in one transaction and answers its events. The events of a tenant for
@@ -36,7 +37,7 @@ type writer struct {
 // transaction of its own, so that one event cannot fail the others.
 func (w *writer) storeAll(batch []*pendingEvent) {
 	for len(batch) > 0 {
-		err := w.transact(batch, boundLockWaits)
+		err := w.transact(batch, boundLockWaits, time.Now().Add(w.timeout))
 		switch {
 		case err == nil:
 			answerAll(batch)
@@ -47,11 +48,21 @@ func (w *writer) storeAll(batch []*pendingEvent) {
 			w.storeAlone(batch[0], err)
 			return
 		default:
-			for i := range batch {
-				w.storeAlone(batch[i], w.transact(batch[i:i+1], boundLockWaits))
-			}
+			w.storeEach(batch)
 			return
 		}
+	}
+}
+
+// storeEach stores each event of a batch in a transaction of its own, but for those of tenants whose
+// events wait for locks.
+func (w *writer) storeEach(batch []*pendingEvent) {
+	for i, r := range batch {
+		if w.locked.hasTenant(r.Event.TenantID) {
+			w.locked.add(r)
+			continue
+		}
+		w.storeAlone(r, w.transact(batch[i:i+1], boundLockWaits, time.Now().Add(w.timeout)))
 	}
 }
 
@@ -85,6 +96,9 @@ func answerAll(batch []*pendingEvent) {
 	}
 }
 
+// refuse sets the answer of an event that the peer has to send again.
+func (r *pendingEvent) refuse(cause error) { r.outcome, r.err = "", errBusy(cause) }
+
 // fail sets the error that answers the peer, and logs the failure.
 func (w *writer) fail(r *pendingEvent, err error) {
 	r.outcome, r.err = "", w.callerError(err)
@@ -106,8 +120,8 @@ const maxAttempts = 5
 
 // transact stores events and applies their effects, all or none. It starts again when
 // PostgreSQL ended the transaction because it and another waited for each other.
-func (w *writer) transact(batch []*pendingEvent, options pgx.TxOptions) error {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+func (w *writer) transact(batch []*pendingEvent, options pgx.TxOptions, deadline time.Time) error {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	var err error
 	for range maxAttempts {
@@ -140,6 +154,7 @@ func (w *writer) transactOnce(ctx context.Context, batch []*pendingEvent, option
 				return err
 			}
 		}
+		w.applying = nil
 		if err := w.finish(ctx, tx, batch); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ const maxTries = 8
 // commitPlain stores and answers a batch of requests without idempotency keys.
 func (l *committer) commitPlain(ctx context.Context, batch []*request) {
 	snapshot := l.directory.Snapshot()
-	for _, requests := range splitCommits(l.admit(ctx, l.prepareAll(ctx, batch))) {
+	for _, requests := range splitCommits(l.queueLocked(ctx, l.prepareAll(ctx, batch))) {
 		l.storePlain(ctx, snapshot, requests)
 	}
 }

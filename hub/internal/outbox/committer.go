@@ -14,15 +14,15 @@ import (
 // committer commits batches, one at a time: a full one costs less than two half ones.
 type committer struct {
 	*Outbox
-	rows     rows
-	isLarge  bool       // takes requests with more than maxDeliveries
-	deferred []*request // go into the next batch: their tenants changed meanwhile
-	isApart  bool       // stores requests one by one, to find those whose idempotency keys are locked
+	rows       rows
+	isLarge    bool       // takes requests with more than maxDeliveries
+	deferred   []*request // go into the next batch: their tenants changed meanwhile
+	isOneByOne bool       // stores requests one by one, to find those whose idempotency keys are locked
 
 	// Of the committer of requests that wait for locked keys.
-	takesLocked bool
-	waits       bool       // for the locks of what it commits
-	stillLocked []*request // of the batch
+	isForLocked   bool
+	waitsForLocks bool       // of what it commits
+	stillLocked   []*request // of the batch
 }
 
 // run commits batches from a queue until ended is closed and the queue empty.

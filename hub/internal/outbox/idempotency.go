@@ -90,15 +90,17 @@ func keyOf(publication *Publication) idempotencyKey {
 	return idempotencyKey{publication.TenantID, publication.Environment, publication.IdempotencyKey}
 }
 
+// storeDistinct prepares requests whose idempotency keys differ, and stores them in commits of at
+// most maxDeliveries deliveries.
 func (l *committer) storeDistinct(ctx context.Context, batch []*request) {
 	snapshot := l.directory.Snapshot()
-	for _, requests := range splitCommits(l.admit(ctx, l.prepareAll(ctx, batch))) {
-		l.storeKeyed(ctx, snapshot, requests)
+	for _, requests := range splitCommits(l.queueLocked(ctx, l.prepareAll(ctx, batch))) {
+		l.storeClaimingKeys(ctx, snapshot, requests)
 	}
 }
 
-// storeKeyed is storePlain for requests with distinct idempotency keys.
-func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []*preparedRequest) {
+// storeClaimingKeys is storePlain for requests with distinct idempotency keys.
+func (l *committer) storeClaimingKeys(ctx context.Context, snapshot string, requests []*preparedRequest) {
 	var err error
 	for tries := 0; tries < maxTries && len(requests) > 0; tries++ {
 		var lease *delivery.CommitLease
@@ -129,7 +131,7 @@ func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []
 			return
 		}
 		if errors.Is(err, errKeysLocked) {
-			l.storeApart(ctx, snapshot, requests)
+			l.storeOneByOne(ctx, snapshot, requests)
 			return
 		}
 		again, newSnapshot, ok := l.recoverFrom(ctx, err, snapshot, requests)
@@ -141,7 +143,7 @@ func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []
 		}
 		requests, snapshot = again, newSnapshot
 	}
-	l.answerFailed(requests, err, func(r *preparedRequest) { l.storeKeyed(ctx, snapshot, []*preparedRequest{r}) })
+	l.answerFailed(requests, err, func(r *preparedRequest) { l.storeClaimingKeys(ctx, snapshot, []*preparedRequest{r}) })
 }
 
 // answerRepeated answers a request that is refused now but was accepted before: a publisher
@@ -226,8 +228,8 @@ func (l *committer) insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, 
 	claimed := make(map[idempotencyKey]bool, len(keys))
 	batch := &pgx.Batch{}
 	batch.Queue(directory.AssertUnchangedSQL, []string{snapshot}, distinct(allTenants), distinct(products))
-	if l.isApart {
-		batch.Queue(apartLockWaitSQL)
+	if l.isOneByOne {
+		batch.Queue(oneByOneLockWaitSQL)
 	} else {
 		batch.Queue(ledger.BoundLockWaitsSQL)
 	}

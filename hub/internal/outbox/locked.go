@@ -21,8 +21,8 @@ import (
 // until they are stored, or commitTimeout is over. What their tenants publish with such keys
 // meanwhile goes there too.
 
-// apartLockWaitSQL is ledger.BoundLockWaitsSQL for many requests that are stored one by one.
-const apartLockWaitSQL = `select set_config('lock_timeout', '10ms', true)`
+// oneByOneLockWaitSQL is ledger.BoundLockWaitsSQL for many requests that are stored one by one.
+const oneByOneLockWaitSQL = `select set_config('lock_timeout', '10ms', true)`
 
 // errLocked is the cause of the refusal of a request whose keys stay locked.
 var errLocked = errors.New("another transaction keeps an ordering key or an idempotency key locked")
@@ -71,10 +71,10 @@ func (l *lockedRequests) hasTenant(tenant uuid.UUID) bool {
 	return l.tenants[tenant] > 0
 }
 
-// admit returns the prepared requests that are stored now; the others wait for the locks of
-// their keys.
-func (l *committer) admit(ctx context.Context, requests []*preparedRequest) []*preparedRequest {
-	if !l.takesLocked {
+// queueLocked queues the prepared requests whose keys are locked, and returns the others, which
+// are stored now.
+func (l *committer) queueLocked(ctx context.Context, requests []*preparedRequest) []*preparedRequest {
+	if !l.isForLocked {
 		return slices.DeleteFunc(requests, func(r *preparedRequest) bool {
 			waits := (r.isIdempotent() || hasOrdered(r.events)) && l.locked.hasTenant(r.publications[0].TenantID)
 			if waits {
@@ -83,7 +83,7 @@ func (l *committer) admit(ctx context.Context, requests []*preparedRequest) []*p
 			return waits
 		})
 	}
-	if l.waits {
+	if l.waitsForLocks {
 		return requests
 	}
 	free, locked, err := l.splitLocked(ctx, requests)
@@ -113,19 +113,19 @@ func (l *committer) splitLocked(ctx context.Context, requests []*preparedRequest
 	return free, locked, nil
 }
 
-// storeApart stores requests one by one, as another transaction claims the idempotency key of
+// storeOneByOne stores requests one by one, as another transaction claims the idempotency key of
 // one of them. That one waits.
-func (l *committer) storeApart(ctx context.Context, snapshot string, requests []*preparedRequest) {
+func (l *committer) storeOneByOne(ctx context.Context, snapshot string, requests []*preparedRequest) {
 	if len(requests) == 1 {
 		requests[0].hasLockedKey = true
 		l.locked.add(requests[0].request)
 		return
 	}
-	l.isApart = true
+	l.isOneByOne = true
 	for _, r := range requests {
-		l.storeKeyed(ctx, snapshot, []*preparedRequest{r})
+		l.storeClaimingKeys(ctx, snapshot, []*preparedRequest{r})
 	}
-	l.isApart = false
+	l.isOneByOne = false
 }
 
 // commitLocked stores the requests of a batch whose keys are free by now. Of the others it
@@ -141,9 +141,9 @@ func (l *committer) commitLocked(ctx context.Context, batch []*request) {
 			}
 		}
 		next.lockTries++
-		l.waits = true
+		l.waitsForLocks = true
 		l.commitBoth(ctx, []*request{next})
-		l.waits = false
+		l.waitsForLocks = false
 	}
 	l.rows = rows{} // its buffers have the size of the largest
 }

@@ -82,7 +82,7 @@ func newRequest(p *Publication) *request {
 // admitted returns the requests that a committer would store now.
 func admitted(t *testing.T, committer *committer, requests ...*request) (admitted []*request) {
 	t.Helper()
-	for _, r := range committer.admit(t.Context(), committer.prepareAll(t.Context(), requests)) {
+	for _, r := range committer.queueLocked(t.Context(), committer.prepareAll(t.Context(), requests)) {
 		admitted = append(admitted, r.request)
 	}
 	return admitted
@@ -129,7 +129,7 @@ func TestLockedOrderHoldsUpNoOthers(t *testing.T) {
 	require.Equal(t, []*request{ofOther, unordered}, admitted(t, committer, diverted, ofOther, unordered), "no commit waits once more for the tenant's keys")
 	require.NoError(t, <-diverted.done)
 	locked, free := newRequest(numbered(blocked, "locked", "", 9)), newRequest(numbered(blocked, "free", "", 9))
-	committer.takesLocked = true
+	committer.isForLocked = true
 	require.Equal(t, []*request{free}, admitted(t, committer, locked, free))
 	require.Equal(t, []*request{locked}, committer.stillLocked)
 	for _, done := range waiting {

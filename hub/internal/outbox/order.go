@@ -15,7 +15,7 @@ import (
 // A delivery with an ordering key to an ordered target takes a place in the order of that
 // key. The first one is the head and is sent as any other. Those behind it have rows that
 // are due at infinity; the trigger hub.free_place makes the next one the head when the one
-// before is settled, in the transaction that settles it.
+// before becomes final, in that transaction. A parked head keeps its place.
 
 // orderPlace is the place of a delivery in the order of its target and key.
 type orderPlace struct {

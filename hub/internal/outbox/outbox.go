@@ -73,7 +73,7 @@ type Dispatcher interface {
 	// Dispatch queues committed deliveries whose places were reserved. lease covers the
 	// ones without rows; nil if every one has a row.
 	Dispatch(jobs []delivery.LeasedDelivery, lease *delivery.CommitLease)
-	// AnnounceBacklog wakes this process and others for rows of a target without a place.
+	// AnnounceBacklog notes that a target has rows without a place, and has a process claim them.
 	AnnounceBacklog(target uuid.UUID, priority hub.Priority)
 }
 
@@ -164,7 +164,7 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, re
 		large.run(o.large, smallEnded, large.commitLarge)
 		close(largeEnded)
 	})
-	locked := &committer{Outbox: o, isLarge: true, takesLocked: true}
+	locked := &committer{Outbox: o, isLarge: true, isForLocked: true}
 	o.done.Go(func() { locked.run(o.locked.queue, largeEnded, locked.commitLocked) })
 	return o
 }

@@ -64,11 +64,13 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	}
 }
 
-// What [SignUp] adds to the description of an operation.
-const (
-	SignUpNote   = " Where sign-up is closed (`HUB_SIGN_UP`), the request needs `Authorization: Bearer` and a token of an operator of the hub with the role admin."
-	SignUpErrors = "403 user_creation_disabled, admin_only"
-)
+// SignUpNote is what the description of an operation of [SignUp] ends with.
+const SignUpNote = " Where sign-up is closed (`HUB_SIGN_UP`), the request needs `Authorization: Bearer` and a token of an operator of the hub with the role admin."
+
+// SignUpErrors returns the errors of an operation of [SignUp] for its description, its own first.
+func SignUpErrors(own ...string) []string {
+	return append(own, "401 invalid_token", "403 user_creation_disabled, admin_only")
+}
 
 // SignUp returns the [Binder] of an operation that creates an account, which the hub can leave to
 // its operators.

@@ -80,7 +80,7 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
 			return err
 		}
-		ticket, isRating, isAsked, err := s.ticketOf(ctx, tx, company, contact, connection.ID, in.Body)
+		ticket, isRating, isAskedByCampaign, err := s.ticketOf(ctx, tx, company, contact, connection.ID, in.Body)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		if isRating { // nobody has to read it
 			return tx.MarkTicketRead(ctx, scope.Company, ticket.ID)
 		}
-		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, IsAsked: isAsked, At: in.At})
+		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, IsAsked: isAskedByCampaign, At: in.At})
 		return err
 	})
 	if err == nil {
@@ -166,8 +166,8 @@ func draftOf(ctx context.Context, tx *store.Tx, connection store.Connection, in 
 }
 
 // ticketOf returns the ticket of a contact's message: the closed one that it rates, the live
-// one, or a new one. isAsked is true if a campaign waits for the contact's answer.
-func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating, isAsked bool, err error) {
+// one, or a new one. isAskedByCampaign is true if a campaign waits for the contact's answer.
+func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating, isAskedByCampaign bool, err error) {
 	rated, err := s.replies.TakeRating(ctx, tx, contact, connection, body)
 	if err != nil {
 		return ticket, false, false, err
@@ -178,9 +178,9 @@ func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Comp
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	ticket, err = tx.FindOrCreateTicket(ctx, scope, contact, connection, store.NewTicket{Status: chat.TicketPending, Reopens: true})
 	if err == nil {
-		isAsked, err = tx.AttachCampaignMessages(ctx, ticket, connection)
+		isAskedByCampaign, err = tx.AttachCampaignMessages(ctx, ticket, connection)
 	}
-	return ticket, false, isAsked, err
+	return ticket, false, isAskedByCampaign, err
 }
 
 // ReceiveReceipt implements [driver.Sink].

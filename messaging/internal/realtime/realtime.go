@@ -18,7 +18,7 @@ import (
 const (
 	pollInterval = 200 * time.Millisecond
 	keepChanges  = time.Hour      // readers that were away for longer begin anew
-	keepReceipts = 24 * time.Hour // of messages that the network has not acknowledged to their sender
+	keepReceipts = 24 * time.Hour // receipts that came before the network's response to the sender
 )
 
 // Service wakes readers. It is safe for concurrent use.

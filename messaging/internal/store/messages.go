@@ -137,7 +137,7 @@ func (t *Tx) applyEarlyReceipt(ctx context.Context, m Message) (Message, error) 
 		return m, nil
 	}
 	if err != nil {
-		return m, fmt.Errorf("looking for an receipt receipt: %w", err)
+		return m, fmt.Errorf("looking for an early receipt: %w", err)
 	}
 	m.Ack, m.ErrorCode = receipt.Ack, receipt.ErrorCode
 	return m, t.saveAck(ctx, m, m.Ack, m.ErrorCode)

@@ -26,7 +26,8 @@ type NewTicket struct {
 }
 
 // FindOrCreateTicket returns the live ticket of a contact on a connection, locked. Where
-// there is none, it reopens the contact's newest ticket or creates one. The caller has locked
+// there is none, it creates one. Where the draft reopens tickets, it reopens the contact's newest
+// instead, if that was closed within the company's ReopenMinutes. The caller has locked
 // the contact (see [Tx.FindOrCreateContact]).
 func (t *Tx) FindOrCreateTicket(ctx context.Context, scope Scope, contact Contact, connection int64, draft NewTicket) (Ticket, error) {
 	ticket, err := t.LiveTicket(ctx, scope.Company, contact.ID, connection)

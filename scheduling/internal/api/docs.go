@@ -29,7 +29,7 @@ var docs = rest.Docs{
 		"integrations.confirm":             {Text: "Finds the appointment by its id; with phone, only if its client has that number. Confirming it again changes nothing.", Errors: []string{"409 invalid_transition, already_started"}},
 		"integrations.search-free-times":   {Text: "Times that clients may book online, the earliest first.", Errors: []string{"422 service_not_offered"}},
 		"integrations.search-services":     {Text: "Those that are active and public; a service may have no professional."},
-		"auth.register":                    {Text: "Makes an organization in Brazilian time and currency, its settings and its first user, an owner, who is logged in by the answer. The slug names the organization in public addresses." + rest.SignUpNote, Errors: []string{"400 slug_taken, email_taken", rest.SignUpErrors}},
+		"auth.register":                    {Text: "Makes an organization in Brazilian time and currency, its settings and its first user, an owner, who is logged in by the answer. The slug names the organization in public addresses." + rest.SignUpNote, Errors: rest.SignUpErrors("400 slug_taken, email_taken")},
 		"auth.login":                       {Text: "Answers an access token, which is short-lived, and a refresh token. Logins that fail too often have to wait.", Errors: []string{"401 invalid_credentials", "429 too_many_logins"}},
 		"auth.refresh":                     {Text: "A refresh token works once: using it a second time ends the login, because somebody else has it.", Errors: []string{"401 invalid_refresh_token"}},
 		"auth.logout":                      {Text: "The access token that the request came with ends too. Other logins of the user go on."},

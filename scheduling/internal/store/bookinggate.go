@@ -9,7 +9,7 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// bookingGate lets one booking per professional proceed at a time in this process.
+// bookingGate lets bookings of a professional wait for one another in this process, twice at most.
 // Waiting in the database instead would hold a connection each and create clients that
 // are rolled back. The gate only saves work: the database decides what is booked.
 type bookingGate struct {

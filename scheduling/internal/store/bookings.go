@@ -154,7 +154,7 @@ func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointmen
 	if err != nil {
 		return BookedAppointment{}, err
 	}
-	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer ServiceOffer) bool {
+	if request.needsDepositCharge() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer ServiceOffer) bool {
 		return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0
 	}) {
 		return BookedAppointment{}, ErrDepositDue // whichever professional is chosen
@@ -165,9 +165,9 @@ func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointmen
 // ErrDepositDue is returned for a client's booking that needs a charge for its deposit.
 var ErrDepositDue = errors.New("a deposit is due")
 
-// requiresDeposit reports whether a deposit applies to this booking. It does for
-// clients, wherever they book; staff decide themselves.
-func (n NewAppointment) requiresDeposit() bool {
+// needsDepositCharge reports whether a deposit of this booking still needs a charge. Clients pay
+// one, wherever they book; staff decide themselves.
+func (n NewAppointment) needsDepositCharge() bool {
 	return n.Charge == nil && (n.Source == booking.Web || n.Source == booking.Integration)
 }
 
@@ -185,7 +185,7 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	if err != nil {
 		return BookedAppointment{}, err
 	}
-	if request.requiresDeposit() && placement.offer.DepositAmount > 0 {
+	if request.needsDepositCharge() && placement.offer.DepositAmount > 0 {
 		return BookedAppointment{}, ErrDepositDue
 	}
 	params := dbgen.CreateAppointmentParams{

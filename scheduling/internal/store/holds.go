@@ -30,7 +30,7 @@ type HeldSlot struct {
 var ErrRequestInProgress = hub.Errorf(hub.ErrConflict, "request_under_way", "The same request is being worked at; ask again in a moment.")
 
 // HoldSlot reserves an offered time, replacing the hold the request names. If the
-// request resolves a client, it also checks that they may book. A request with an
+// request admits a client, it also checks that they may book. A request with an
 // idempotency key has one hold; while it lasts, or once it is booked, the error is
 // [ErrRequestInProgress]. Other errors are those of [Store.Book].
 func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.Duration) (HeldSlot, error) {
@@ -45,7 +45,7 @@ func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.D
 			return err
 		}
 		if request.AdmitClient != nil {
-			if err := tx.dryRunResolveClient(ctx, request); err != nil {
+			if err := tx.dryRunAdmitClient(ctx, request); err != nil {
 				return err
 			}
 		}
@@ -105,8 +105,8 @@ func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool,
 
 var errRollback = errors.New("rolled back on purpose")
 
-// dryRunResolveClient resolves the client in a savepoint that is rolled back.
-func (t *Tx) dryRunResolveClient(ctx context.Context, request NewAppointment) error {
+// dryRunAdmitClient admits the client in a savepoint that is rolled back.
+func (t *Tx) dryRunAdmitClient(ctx context.Context, request NewAppointment) error {
 	err := t.withSavepoint(ctx, func(tx *Tx) error {
 		if _, err := request.AdmitClient(ctx, tx); err != nil {
 			return err

@@ -25,7 +25,7 @@ const (
 
 // Drainer sends parked deliveries again by itself. It tries the oldest one of a target
 // after 30 s, then after 1, 2, 4, 8 and 15 min, and every 15 min from then on. Once one is
-// delivered the rest follow, oldest first and a few at a time: live deliveries do not wait
+// delivered the rest follow, by priority and then oldest first, a few at a time: live deliveries do not wait
 // for the whole backlog. What is parked for a target that is not in use waits until it is,
 // and fails when the target is deleted.
 //

@@ -12,8 +12,9 @@ import (
 // maxDeferred is how many attempts wait for locked orders; beyond it all others wait too.
 const maxDeferred = 4096
 
-// settlesOrder reports whether an attempt settles the head of an order.
-func settlesOrder(a *delivery.AttemptResult) bool {
+// makesHeadFinal reports whether an attempt makes the head of an order final: the next one is due
+// then.
+func makesHeadFinal(a *delivery.AttemptResult) bool {
 	return a.OrderingKey != "" && (a.Decision.Status == delivery.Delivered || a.Decision.Status == delivery.Failed)
 }
 
@@ -25,7 +26,7 @@ func (r *rows) lockOrders(statements *bulk.Batch, batch []delivery.AttemptResult
 	hasOrders := false
 	for i := range batch {
 		a := &batch[i]
-		if !settlesOrder(a) {
+		if !makesHeadFinal(a) {
 			continue
 		}
 		hasOrders = true
@@ -48,7 +49,7 @@ func (r *rows) lockOrders(statements *bulk.Batch, batch []delivery.AttemptResult
 func (w *Writer) deferLocked(batch []delivery.AttemptResult) []delivery.AttemptResult {
 	orders := make([]ledger.Order, 0, len(batch))
 	for i := range batch {
-		if settlesOrder(&batch[i]) {
+		if makesHeadFinal(&batch[i]) {
 			orders = append(orders, ledger.Order{Target: batch[i].Target, Key: batch[i].OrderingKey})
 		}
 	}
@@ -61,7 +62,7 @@ func (w *Writer) deferLocked(batch []delivery.AttemptResult) []delivery.AttemptR
 	free := make([]delivery.AttemptResult, 0, len(batch))
 	for _, a := range batch {
 		state := states[ledger.Order{Target: a.Target, Key: a.OrderingKey}]
-		if settlesOrder(&a) && state.Exists && !state.IsFree && len(w.deferred) < maxDeferred {
+		if makesHeadFinal(&a) && state.Exists && !state.IsFree && len(w.deferred) < maxDeferred {
 			w.deferred = append(w.deferred, a)
 		} else {
 			free = append(free, a)

@@ -1,6 +1,6 @@
 // Package write stores what came of attempts: the writer commits them in batches,
 // together with the deliveries' new states and their statistics. It imports package
-// ledger and neither query nor jobs.
+// ledger and neither query nor maintain.
 package write
 
 import (
