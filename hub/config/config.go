@@ -21,7 +21,7 @@ import (
 
 // The values of SignUp.
 const (
-	SignUpOpen      = "open"      // everybody
+	SignUpOpen      = "open"      // anyone
 	SignUpOperators = "operators" // operators with the role admin
 )
 
@@ -67,7 +67,7 @@ type Config struct {
 	AdminPassword Secret        `name:"admin_password" group:"Access" flag:"-" unit:"text, 10 to 200 characters" example:"a long sentence of your own" doc:"Password of the first operator. When empty the first start prints a one-time password."`
 	AccessTTL     time.Duration `name:"access_ttl" group:"Access" default:"30m" unit:"duration" example:"15m" min:"1m" max:"30d" doc:"How long an operator's access token is valid."`
 	RefreshTTL    time.Duration `name:"refresh_ttl" group:"Access" default:"720h" unit:"duration" example:"7d" min:"1m" max:"365d" doc:"How long an operator stays logged in without coming back: the life of a refresh token. Not shorter than access_ttl."`
-	SignUp        string        `name:"sign_up" group:"Access" default:"open" unit:"open or operators" example:"operators" doc:"Who may create accounts in the products: organizations, companies, clinics. open: everybody who reaches the address, within the product's limit of sign-ups. operators: only requests with the token of an operator or program with the role admin; without a token the answer is 403 user_creation_disabled."`
+	SignUp        string        `name:"sign_up" group:"Access" default:"open" unit:"open or operators" example:"operators" doc:"Who may create accounts in the products: organizations, companies, clinics. open: anyone who reaches the address, within the product's limit of sign-ups. operators: only requests with the token of an operator or program with the role admin; without a token the answer is 403 user_creation_disabled."`
 	KeyRate       string        `name:"key_rate" group:"Access" default:"100-M" unit:"requests-period: S, M, H or D; 0 = no limit" example:"600-M" doc:"Request limit of an API key that was made without one of its own."`
 
 	EgressAllow         []netip.Prefix `name:"egress_allow" group:"Delivery" unit:"CIDRs, comma separated" example:"10.20.0.0/16" doc:"Private networks that webhooks may be sent to. Loopback is open in development, and this hub's own public_url always is; addresses of cloud metadata services never are."`

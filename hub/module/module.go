@@ -99,7 +99,7 @@ type ErrorFormat struct {
 
 // MetadataSignUp is the key in an operation's Metadata that is true where the operation creates
 // an account. Where HUB_SIGN_UP leaves that to operators, the hub answers 403
-// user_creation_disabled to everybody else.
+// user_creation_disabled to all others.
 const MetadataSignUp = "sign-up"
 
 // MetadataCallerCheck is the key in an operation's Metadata of its [CallerCheck].

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -170,6 +171,15 @@ var absenceSettings = map[string]string{
 	"tcp_keepalives_count":                "3",
 }
 
+// readTimesInUTC makes a connection return times in UTC, whatever the zone of the process is: APIs
+// show them as they are.
+func readTimesInUTC(_ context.Context, conn *pgx.Conn) error {
+	times := &pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}}
+	conn.TypeMap().RegisterType(times)
+	conn.TypeMap().RegisterType(&pgtype.Type{Name: "_timestamptz", OID: pgtype.TimestamptzArrayOID, Codec: &pgtype.ArrayCodec{ElementType: times}})
+	return nil
+}
+
 // openPool opens a pool of connections with settings and absenceSettings.
 func openPool(ctx context.Context, url string, conns int32, settings map[string]string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
@@ -179,6 +189,7 @@ func openPool(ctx context.Context, url string, conns int32, settings map[string]
 	cfg.MaxConns = conns
 	cfg.MaxConnIdleTime = 5 * time.Minute
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	cfg.AfterConnect = readTimesInUTC
 	maps.Copy(cfg.ConnConfig.RuntimeParams, absenceSettings)
 	maps.Copy(cfg.ConnConfig.RuntimeParams, settings)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)

@@ -71,3 +71,16 @@ func TestRedisLogIsSpaced(t *testing.T) {
 	r.Printf(t.Context(), "and later")
 	require.Contains(t, lines(), `detail="and later" left_out=100`)
 }
+
+// Times from the database are in UTC, so that APIs show them with Z in every zone of the process.
+func TestTimesAreUTC(t *testing.T) {
+	t.Parallel()
+	pool, err := openPool(t.Context(), hubtest.EmptyDatabaseURL(t), 1, nil)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	var at time.Time
+	var optional *time.Time
+	var list []time.Time
+	require.NoError(t, pool.QueryRow(t.Context(), `select now(), now(), array[now()]`).Scan(&at, &optional, &list))
+	require.Equal(t, []*time.Location{time.UTC, time.UTC, time.UTC}, []*time.Location{at.Location(), optional.Location(), list[0].Location()})
+}

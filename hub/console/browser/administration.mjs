@@ -36,7 +36,7 @@ async function keys(browser) {
 	await page.getByRole("button", { name: "Create key" }).click();
 	await dialog(page).getByLabel("Tenant").selectOption({ label: "Corner Bakery · shop" });
 	await dialog(page).getByLabel("Note").fill("new server");
-	await dialog(page).getByLabel("Limit").fill("7-M");
+	await dialog(page).getByLabel("Limit").fill("7-D");
 	const scopes = dialog(page).getByRole("combobox", { name: "Scopes" });
 	await scopes.click();
 	await page.getByRole("option", { name: "deliveries.read" }).click();
@@ -55,7 +55,7 @@ async function keys(browser) {
 	expect(log.status() === 200, "it has the scope that was chosen");
 	for (let i = 0; i < 2; i++) await page.request.get(`${place.url}/api/v1/endpoints`, { headers: { "X-Integration-Key": key, Authorization: "", Cookie: "" } });
 	await page.reload();
-	await shows(page, "3 / 7 a minute");
+	await shows(page, "3 / 7 a day");
 	await look(page, "keys-use");
 	const row = page.getByRole("row").filter({ hasText: "new server" });
 	await row.getByRole("button", { name: "Rotate" }).click();

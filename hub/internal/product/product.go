@@ -67,7 +67,7 @@ type Deps struct {
 	Requeuer       Requeuer
 	Wake           func(target uuid.UUID) // sends what is due of a target
 	Audit          *audit.Recorder
-	Operators      Operators            // who alone create accounts; nil: everybody does
+	Operators      Operators            // who alone create accounts; nil: anyone does
 	OnReceived     func(outcome string) // called for each webhook with its outcome
 	Now            func() time.Time
 	TrustedProxies []netip.Prefix

@@ -53,8 +53,8 @@ func (a *API) listAPITokens(ctx context.Context, _ *struct{}) (*struct{ Body []T
 type createAPITokenInput struct {
 	Body struct {
 		Name       string     `json:"name" minLength:"1" maxLength:"120" doc:"What it is for" example:"CRM"`
-		WhatsappID *int64     `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"The only connection it may send on; absent: any"`
-		ExpiresAt  *time.Time `json:"expiresAt,omitempty" doc:"Absent: never"`
+		WhatsappID *int64     `json:"whatsappId,omitempty" nullable:"true" minimum:"1" maximum:"9007199254740991" doc:"The only connection it may send on; absent or null: any"`
+		ExpiresAt  *time.Time `json:"expiresAt,omitempty" nullable:"true" doc:"Absent or null: never"`
 	} `nameHint:"NewAPIToken"`
 }
 

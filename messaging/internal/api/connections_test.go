@@ -44,4 +44,6 @@ func TestConnectionSettings(t *testing.T) {
 	other.OK(404, "DELETE", path(first), nil)
 	company.OK(200, "DELETE", path(first), nil)
 	require.Equal(t, "ERR_NO_WAPP_FOUND", company.OK(404, "GET", path(first), nil)["error"])
+	company.OK(200, "DELETE", path(third), nil)
+	require.Equal(t, true, company.Get(path(second))["isDefault"], "of those that are left")
 }

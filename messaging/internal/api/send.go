@@ -55,8 +55,8 @@ type sendInput struct {
 		Number      recipientNumber              `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
 		Body        string                       `json:"body,omitempty" maxLength:"4096" doc:"The text: required, not blank. With a template it may be absent, and is what users read in the ticket" example:"Your appointment is tomorrow at 10."`
 		Template    rest.Nullable[chat.Template] `json:"template,omitempty,omitzero" doc:"Send a template that the network has approved, in place of a text; outside of the 24 hours after the contact's last message the WhatsApp Cloud API takes nothing else. Not with a file. null: none"`
-		WhatsappID  *int64                       `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; absent: the default one"`
-		QueueID     *int64                       `json:"queueId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Queue of a new ticket"`
+		WhatsappID  *int64                       `json:"whatsappId,omitempty" nullable:"true" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; absent or null: the default one"`
+		QueueID     *int64                       `json:"queueId,omitempty" nullable:"true" minimum:"1" maximum:"9007199254740991" doc:"Queue of a new ticket; absent or null: none"`
 		CloseTicket bool                         `json:"closeTicket,omitempty" doc:"Close the ticket after the message"`
 		MediaURL    string                       `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches within 15 s; images 5 MiB, audio and video 16 MiB, documents 100 MiB" example:"https://example.com/map.png"`
 		Media       string                       `json:"media,omitempty" maxLength:"2048" doc:"The same as mediaUrl"`

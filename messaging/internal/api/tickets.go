@@ -217,9 +217,9 @@ type createTicketInput struct {
 	Body struct {
 		ContactID  int64  `json:"contactId" minimum:"1" maximum:"9007199254740991" doc:"Who it is with"`
 		Status     string `json:"status,omitempty" enum:"open,pending" default:"open" doc:"open: the caller accepts it, or the user of userId"`
-		UserID     *int64 `json:"userId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Its owner; absent: the caller, if it is open"`
-		QueueID    *int64 `json:"queueId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Queue of the ticket; absent: none"`
-		WhatsappID *int64 `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Its connection; absent: the default one"`
+		UserID     *int64 `json:"userId,omitempty" nullable:"true" minimum:"1" maximum:"9007199254740991" doc:"Its owner; absent or null: the caller, if it is open"`
+		QueueID    *int64 `json:"queueId,omitempty" nullable:"true" minimum:"1" maximum:"9007199254740991" doc:"Queue of the ticket; absent or null: none"`
+		WhatsappID *int64 `json:"whatsappId,omitempty" nullable:"true" minimum:"1" maximum:"9007199254740991" doc:"Its connection; absent or null: the default one"`
 	} `nameHint:"NewTicket"`
 }
 

@@ -21,8 +21,9 @@ const (
 )
 
 // RemoveConnection deletes a connection. What waits to be sent on it has failed; running
-// campaigns that send on it are cancelled, and go on with another connection. It does nothing
-// if there is no such connection.
+// campaigns that send on it are cancelled, and go on with another connection. If it was the
+// company's default, the oldest of the others is now. It does nothing if there is no such
+// connection.
 func (t *Tx) RemoveConnection(ctx context.Context, company, id int64) error {
 	// Before the connection, as a process does that writes their messages.
 	campaigns, err := t.LockRunningCampaignsOfConnection(ctx, company, id)
@@ -44,8 +45,10 @@ func (t *Tx) RemoveConnection(ctx context.Context, company, id int64) error {
 			return err
 		}
 	}
-	_, err = t.DeleteConnection(ctx, company, id)
-	return err
+	if _, err = t.DeleteConnection(ctx, company, id); err != nil {
+		return fmt.Errorf("deleting a connection: %w", err)
+	}
+	return t.EnsureDefaultConnection(ctx, t.Now(), company)
 }
 
 // RemoveTicket deletes a ticket with its messages. Those that wait to be sent have failed. It

@@ -136,19 +136,18 @@ func (r *Reader) findOldest(ctx context.Context, counts []pendingCount) ([]pendi
 	}
 	for _, day := range days {
 		rows, err := r.pool.Query(ctx, strings.ReplaceAll(oldestOfDaySQL, "DAY", logid.Partition(logid.Floor(day))), maxOldestRead)
-		if err != nil {
-			return nil, err
-		}
 		var product string
 		var age float64
-		_, err = pgx.ForEachRow(rows, []any{&product, &age}, func() error {
-			i := slices.IndexFunc(counts, func(c pendingCount) bool { return c.Product == product })
-			if i < 0 {
-				i, counts = len(counts), append(counts, pendingCount{Product: product})
-			}
-			counts[i].OldestSeconds = max(counts[i].OldestSeconds, age)
-			return nil
-		})
+		if err == nil {
+			_, err = pgx.ForEachRow(rows, []any{&product, &age}, func() error {
+				i := slices.IndexFunc(counts, func(c pendingCount) bool { return c.Product == product })
+				if i < 0 {
+					i, counts = len(counts), append(counts, pendingCount{Product: product})
+				}
+				counts[i].OldestSeconds = max(counts[i].OldestSeconds, age)
+				return nil
+			})
+		}
 		if err != nil && !isMissingTable(err) { // the day's retention has ended
 			return nil, err
 		}

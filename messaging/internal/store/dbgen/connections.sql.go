@@ -250,6 +250,18 @@ func (q *Queries) DeleteConnection(ctx context.Context, companyID int64, iD int6
 	return result.RowsAffected(), nil
 }
 
+const ensureDefaultConnection = `-- name: EnsureDefaultConnection :exec
+update messaging.connections d set is_default = true, updated_at = $1::timestamptz
+where d.company_id = $2 and d.id = (select min(o.id) from messaging.connections o where o.company_id = d.company_id)
+  and not exists (select from messaging.connections o where o.company_id = d.company_id and o.is_default)
+`
+
+// Makes the oldest connection the default of a company that has none.
+func (q *Queries) EnsureDefaultConnection(ctx context.Context, at time.Time, companyID int64) error {
+	_, err := q.db.Exec(ctx, ensureDefaultConnection, at, companyID)
+	return err
+}
+
 const insertConnection = `-- name: InsertConnection :one
 insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message,
   send_interval_ms, daily_limit, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, created_at, updated_at)

@@ -64,3 +64,9 @@ select * from messaging.connections where company_id = $1 and id = $2 for update
 
 -- name: DeleteConnection :execrows
 delete from messaging.connections where company_id = $1 and id = $2;
+
+-- name: EnsureDefaultConnection :exec
+-- Makes the oldest connection the default of a company that has none.
+update messaging.connections d set is_default = true, updated_at = sqlc.arg(at)::timestamptz
+where d.company_id = sqlc.arg(company_id) and d.id = (select min(o.id) from messaging.connections o where o.company_id = d.company_id)
+  and not exists (select from messaging.connections o where o.company_id = d.company_id and o.is_default);
