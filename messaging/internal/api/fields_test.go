@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -181,7 +182,7 @@ func TestDeletionsHaveAMessage(t *testing.T) {
 		"/users": {"name": "Caio", "email": "caio-" + strings.ToLower(t.Name()) + "@example.com", "password": messagingtest.Password}, "/webhooks": {"url": "http://127.0.0.1:9/", "events": []any{"message.created"}},
 		"/schedules": {"body": "Hello", "sendAt": time.Now().Add(time.Hour), "contactId": contact["id"]}, "/api-tokens": {"name": "CRM"},
 	} {
-		deleted := company.Call("DELETE", messagingtest.Path(collection, company.OK(201, "POST", collection, body)), nil)
+		deleted := company.Call("DELETE", fmt.Sprintf("%s/%v", collection, company.OK(201, "POST", collection, body)["id"]), nil)
 		require.Equal(t, 200, deleted.Status, "%s: %s", collection, deleted.Text)
 		require.NotEmpty(t, deleted.Body["message"], collection)
 		delete(deleted.Body, "$schema")
