@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"runtime"
 	"slices"
 	"strconv"
@@ -212,18 +213,28 @@ func problemOf(err error, document any, outside []string) *Problem {
 	return &Problem{Message: "is no JSON Schema 2020-12"}
 }
 
-func fragment(url string) string {
-	_, after, _ := strings.Cut(url, "#")
+func fragment(location string) string {
+	_, after, _ := strings.Cut(location, "#")
 	return after
 }
 
+// pointerEscapes are the escapes of a JSON pointer (RFC 6901).
+var pointerEscapes = strings.NewReplacer("~1", "/", "~0", "~")
+
 // pointerNames returns the names of the JSON pointer in a URL's fragment.
-func pointerNames(url string) []string {
-	pointer := strings.TrimPrefix(fragment(url), "/")
+func pointerNames(location string) []string {
+	pointer := strings.TrimPrefix(fragment(location), "/")
 	if pointer == "" {
 		return nil
 	}
-	return strings.Split(pointer, "/")
+	names := strings.Split(pointer, "/")
+	for i, name := range names {
+		if decoded, err := url.PathUnescape(name); err == nil {
+			name = decoded
+		}
+		names[i] = pointerEscapes.Replace(name)
+	}
+	return names
 }
 
 // valueAt returns the value at a place of a document; nil: there is none.

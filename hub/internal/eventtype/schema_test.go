@@ -103,6 +103,7 @@ func TestBadSchemasAreRefusedWithTheirPlace(t *testing.T) {
 		`{"$recursiveRef":"#"}`:                                                            "schema.$recursiveRef is not supported; use $ref",
 		`{"allOf":[{},{"minimum":1e999}]}`:                                                 "schema.allOf[1].minimum is a number beyond the range of a double",
 		`{"allOf":[{},{"type":5}]}`:                                                        "schema.allOf[1].type",
+		`{"$defs":{"na me/~x":{"allOf":[{},{"type":5}]}},"$ref":"#/$defs/na%20me~1~0x"}`:   "schema.$defs[\"na me/~x\"].allOf[1].type",
 		`{"allOf":[{"$ref":"#"},{"$ref":"a.json"},{"$ref":"b.json"}]}`:                     "schema.allOf[1].$ref refers to something outside of the schema",
 		`{"x":[{"allOf":[{"type":5}]}],"$ref":"#/x/0"}`:                                    "schema.x[0].allOf[0].type ",
 		`{"$dynamicRef":"#a"}`:                                                             "schema.$dynamicRef is not supported; use $ref",
