@@ -37,8 +37,8 @@ type TicketMessage struct {
 	Template    *chat.Template `json:"template" doc:"The template that was sent; null: an ordinary message"`
 	QuotedMsgID *string        `json:"quotedMsgId" doc:"Message that it answers"`
 	QuotedMsg   *QuotedMessage `json:"quotedMsg" doc:"The message that it answers, in the messages of a ticket; null: none, or elsewhere"`
-	IsDeleted   bool           `json:"isDeleted" doc:"It was deleted at the network"`
-	IsEdited    bool           `json:"isEdited" doc:"It was changed at the network"`
+	IsDeleted   bool           `json:"isDeleted" doc:"Always false: no driver reports deletions"`
+	IsEdited    bool           `json:"isEdited" doc:"Always false: no driver reports changes"`
 	IsPrivate   bool           `json:"isPrivate" doc:"A note among users: not sent"`
 	Origin      chat.Origin    `json:"origin" enum:"agent,api,campaign,schedule,bot,phone,contact" doc:"Where it was written"`
 	ErrorCode   *string        `json:"errorCode" doc:"Why it failed; unclear with ack 0: the network's answer was lost, and its report is awaited for an hour"`
