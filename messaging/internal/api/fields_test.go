@@ -45,7 +45,7 @@ func TestDefaultsOfNewRows(t *testing.T) {
 		"whatsappId": line, "chatbot": false, "resolution": nil, "rating": nil, "closedAt": nil, "tags": []any{},
 	}, ticket)
 	require.NotNil(t, ticket["startedAt"], "it is open")
-	require.Equal(t, line, ticket["whatsapp"].(object)["id"])
+	require.Equal(t, connection.ID, messagingtest.ID(ticket["whatsapp"].(object)))
 	require.Equal(t, ticket["userId"], ticket["user"].(object)["id"])
 	message := company.OK(201, "POST", messagingtest.TicketPath(ticket)+"/messages", object{"body": "Hello"})
 	requireFields(t, object{
