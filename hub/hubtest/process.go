@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -76,6 +78,12 @@ func (p *Process) Killed() bool {
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// IsStopped reports whether the process is stopped by a signal and can go on.
+func (p *Process) IsStopped() bool {
+	state, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(p.Pid())).Output()
+	return err == nil && strings.HasPrefix(strings.TrimSpace(string(state)), "T")
 }
 
 // LogTail is the end of what the process has written, for the message of a failure.

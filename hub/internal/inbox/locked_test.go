@@ -121,7 +121,7 @@ func TestLockedTenantsDelayNoOther(t *testing.T) {
 	t.Cleanup(p.Close)
 	locked, alsoLocked, free := uuid.New(), uuid.New(), uuid.New()
 	unlock, unlockOther := p.lock(locked), p.lock(alsoLocked)
-	wrong := p.send(p.event(locked, "wrong"))
+	wrong := p.send(p.event(free, "wrong"))
 	waiting := append(p.sendMany(30, locked), p.sendMany(30, alsoLocked)...)
 	for range 50 {
 		p.requireAccepted(p.sendMany(1, free))
