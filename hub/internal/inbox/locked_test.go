@@ -57,6 +57,13 @@ func (p *lockingProduct) begun(tenant uuid.UUID) int {
 	return p.began[tenant]
 }
 
+// waitingEvents returns how many events wait for locks.
+func (p *lockingProduct) waitingEvents() int {
+	p.locked.mu.Lock()
+	defer p.locked.mu.Unlock()
+	return p.locked.count
+}
+
 // lock keeps the tenant's lock until the returned function is called.
 func (p *lockingProduct) lock(tenant uuid.UUID) (unlock func()) {
 	p.t.Helper()
@@ -128,7 +135,13 @@ func TestLockedTenantsDelayNoOther(t *testing.T) {
 	}
 	require.ErrorIs(t, (<-wrong).err, hub.ErrConflict)
 	require.Eventually(t, func() bool { return p.locked.hasTenant(locked) && p.locked.hasTenant(alsoLocked) }, time.Minute, time.Millisecond)
-	waiting = append(waiting, p.sendMany(20, locked)...)
+	before := p.begun(locked)
+	for range 20 {
+		queued := p.waitingEvents()
+		waiting = append(waiting, p.sendMany(1, locked)...)
+		require.Eventually(t, func() bool { return p.waitingEvents() > queued }, time.Minute, time.Millisecond)
+	}
+	require.Less(t, p.begun(locked)-before, 5, "writers try later events of a locked tenant")
 	p.requireAccepted(p.sendMany(1, free))
 	for _, done := range waiting {
 		require.Empty(t, done, "stored, or given up, before the events of others")
@@ -153,11 +166,7 @@ func TestEventsWaitForLocksSoMuchOnly(t *testing.T) {
 	waiting := p.sendMany(1, locked)
 	require.Eventually(t, func() bool { return p.locked.hasTenant(locked) }, time.Minute, time.Millisecond)
 	waiting = append(waiting, p.sendMany(maxLockedOfTenant-1, locked)...)
-	require.Eventually(t, func() bool {
-		p.locked.mu.Lock()
-		defer p.locked.mu.Unlock()
-		return p.locked.count == maxLockedOfTenant
-	}, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return p.waitingEvents() == maxLockedOfTenant }, time.Minute, time.Millisecond)
 	beyond := p.event(locked, "a.b")
 	got := <-p.send(beyond)
 	require.ErrorIs(t, got.err, hub.ErrUnavailable)

@@ -45,7 +45,7 @@ func (w *writer) storeAll(batch []*pendingEvent) {
 		case dberr.IsLockTimeout(err) && w.applying != nil:
 			batch = w.holdTenant(batch, w.applying.Event.TenantID)
 		case len(batch) == 1:
-			w.storeAlone(batch[0], err)
+			w.answerOrHold(batch[0], err)
 			return
 		default:
 			w.storeEach(batch)
@@ -62,13 +62,13 @@ func (w *writer) storeEach(batch []*pendingEvent) {
 			w.locked.add(r)
 			continue
 		}
-		w.storeAlone(r, w.transact(batch[i:i+1], boundLockWaits, time.Now().Add(w.timeout)))
+		w.answerOrHold(r, w.transact(batch[i:i+1], boundLockWaits, time.Now().Add(w.timeout)))
 	}
 }
 
-// storeAlone answers the event of a transaction of its own that ended with err, or lets the event
+// answerOrHold answers an event whose own transaction ended with err, or lets the event
 // wait for locks.
-func (w *writer) storeAlone(r *pendingEvent, err error) {
+func (w *writer) answerOrHold(r *pendingEvent, err error) {
 	switch {
 	case dberr.IsLockTimeout(err):
 		w.locked.add(r)

@@ -52,8 +52,8 @@ type requestInfo struct {
 	isUnverified bool           // a webhook whose signature was not verified: it is counted
 	webhook      *signedWebhook // a webhook whose signature holds; nil: the request is none
 
-	operator *auth.Operator // who creates an account; nil: the request is no such one
-	created  uuid.UUID      // the account's tenant
+	operator      *auth.Operator // who creates an account; nil: the request is no such one
+	createdTenant uuid.UUID      // of the account
 }
 
 type requestInfoKey struct{}

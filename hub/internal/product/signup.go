@@ -41,7 +41,7 @@ func (p *Product) authorizeSignUp(ctx context.Context, authorization string, inf
 // account with it. In other contexts it does nothing.
 func SetCreatedTenant(ctx context.Context, tenant uuid.UUID) {
 	if info, ok := ctx.Value(requestInfoKey{}).(*requestInfo); ok {
-		info.created = tenant
+		info.createdTenant = tenant
 	}
 }
 
@@ -50,7 +50,7 @@ func SetCreatedTenant(ctx context.Context, tenant uuid.UUID) {
 func (i *requestInfo) describeSignUp(entry *audit.Entry) {
 	entry.SetActor(i.operator.Actor())
 	entry.TenantID = nil
-	if entry.Status < http.StatusBadRequest && i.created != uuid.Nil {
-		entry.TenantID, entry.ResourceID = &i.created, i.created.String()
+	if entry.Status < http.StatusBadRequest && i.createdTenant != uuid.Nil {
+		entry.TenantID, entry.ResourceID = &i.createdTenant, i.createdTenant.String()
 	}
 }
