@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -151,34 +152,62 @@ func (r *RetryScheduler) claimDue(ctx context.Context) {
 			}
 		}
 		linger.Stop()
-		if err := r.dispatcher.claimRetries(ctx, keys); err != nil && ctx.Err() == nil {
+		again, err := r.dispatcher.claimRetries(ctx, keys)
+		pause := shortDelaySlot
+		if err != nil && ctx.Err() == nil {
 			r.log.Warn("claiming due retries failed; the sweep will", "error", err)
+			pause = time.Second
 		}
+		r.tryAgain(ctx, again, pause)
 	}
+}
+
+// tryAgain passes retries on once more, after a pause.
+func (r *RetryScheduler) tryAgain(ctx context.Context, retries []retryKey, pause time.Duration) {
+	if len(retries) == 0 {
+		return
+	}
+	time.AfterFunc(pause, func() {
+		for _, retry := range retries {
+			select {
+			case r.due <- retry:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
 }
 
 // claimRetries claims due retries and queues them, also beyond the lanes' capacity: their
 // number is bounded by the attempts that were made a moment ago. Those without a place in
-// their tenant's share are left to the sweep.
-func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) error {
+// their tenant's share are left to the sweep. It returns kept ones that have to be tried again,
+// since their lease is locked or cannot be read now.
+func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) (again []retryKey, err error) {
 	if !d.beginClaim() {
-		return nil // other processes, or the next start
+		return nil, nil // other processes, or the next start
 	}
 	defer d.endClaim()
-	retries = d.reserveRetries(retries)
-	if len(retries) == 0 {
-		return nil
+	placed, unplaced := d.reserveRetries(retries)
+	defer d.releaseRetries(placed)
+	kept, again, others, err := d.takeKept(ctx, placed)
+	d.kept.removeAll(retries, again)
+	d.enqueueClaimed(kept)
+	if len(unplaced) > 0 {
+		err = errors.Join(err, d.makeDue(ctx, unplaced))
 	}
+	if len(others) > 0 {
+		err = errors.Join(err, d.claimRows(ctx, others))
+	}
+	return again, err
+}
+
+// claimRows claims retries of deliveries that have rows.
+func (d *Dispatcher) claimRows(ctx context.Context, retries []retryKey) error {
 	ids, attempts := make([]uuid.UUID, len(retries)), make([]int32, len(retries))
 	for i, retry := range retries {
 		ids[i], attempts[i] = retry.id, retry.attempts
 	}
 	deliveries, err := d.claim(ctx, claimRetriesSQL(tableOf("hub.deliveries", ids)), ids, attempts)
-	d.mu.Lock()
-	for _, retry := range retries {
-		d.release(d.laneOf(retry.target, retry.tenant), hub.PriorityNormal, 1)
-	}
-	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -186,21 +215,32 @@ func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) error
 	return nil
 }
 
-// reserveRetries takes places for retries within their tenants' shares and returns those
-// that got one.
-func (d *Dispatcher) reserveRetries(retries []retryKey) []retryKey {
+// reserveRetries takes places for retries within their tenants' shares. It returns those that
+// got one, and kept deliveries that got none; others have rows, which the sweep finds.
+func (d *Dispatcher) reserveRetries(retries []retryKey) (placed []retryKey, unplaced []LeasedDelivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	placed := retries[:0]
 	for _, retry := range retries {
 		l := d.laneOf(retry.target, retry.tenant)
-		if d.tenantPlaces(l.tenant) > 0 {
+		switch {
+		case d.tenantPlaces(l.tenant) > 0:
 			l.addReserved(hub.PriorityNormal, 1) // which it has is known once it is claimed
 			d.queued++
 			placed = append(placed, retry)
+		case retry.kept != nil:
+			unplaced = append(unplaced, *retry.kept)
 		}
 	}
-	return placed
+	return placed, unplaced
+}
+
+// releaseRetries frees the places of retries.
+func (d *Dispatcher) releaseRetries(retries []retryKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, retry := range retries {
+		d.release(d.laneOf(retry.target, retry.tenant), hub.PriorityNormal, 1)
+	}
 }
 
 // enqueueClaimed queues claimed deliveries that have no reserved place.

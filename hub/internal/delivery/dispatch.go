@@ -52,6 +52,7 @@ type Dispatcher struct {
 	work         chan assignment                    // to idle workers; senders never wait
 	hasWithdrawn atomic.Bool                        // withdrawn is not empty
 	stopSignal   chan struct{}                      // closed when stopping begins: idle workers end
+	kept         *keptRetries                       // set with a RetryScheduler; nil: every failed delivery gets its row
 
 	mu          sync.Mutex
 	lanes       map[uuid.UUID]*lane

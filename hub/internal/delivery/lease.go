@@ -21,6 +21,10 @@ import (
 const (
 	LeaseDuration = 30 * time.Second
 	startWithin   = 15 * time.Second
+
+	// MaterializeAfter is how long the lease of a commit covers deliveries: most are settled
+	// within milliseconds, and the others should be visible in the log.
+	MaterializeAfter = 2 * time.Second
 )
 
 // CommitLease is the row of hub.leases that covers the deliveries of one commit with a
@@ -40,14 +44,21 @@ type LeasedDelivery struct {
 	IsIntegration   bool // Target is an integration, else an endpoint
 	Priority        hub.Priority
 	Event           *Event
-	PriorAttempts   int          // attempts made so far
-	CountedAttempts int          // of these, the ones that count against this round's four
-	RoundAt         time.Time    // when this round of attempts began; database clock, local clock before the first attempt
-	ReadyAt         time.Time    // when the attempt became due; local clock
-	LeasedAt        time.Time    // when the lease was requested; local clock
-	CommitLease     *CommitLease // covers a delivery without a row; nil: it has one
-	OrderingKey     string       // by which it is the head of an order of its target; "": none
-	paced           bool         // has this process's turn at a paced target
+	PriorAttempts   int              // attempts made so far
+	CountedAttempts int              // of these, the ones that count against this round's four
+	RoundAt         time.Time        // when this round of attempts began; database clock, local clock before the first attempt
+	ReadyAt         time.Time        // when the attempt became due; local clock
+	LeasedAt        time.Time        // when the lease was requested; local clock
+	CommitLease     *CommitLease     // covers a delivery without a row; nil: it has one
+	OrderingKey     string           // by which it is the head of an order of its target; "": none
+	Previous        *PreviousAttempt // the attempt before, of a delivery whose lease was kept; nil otherwise
+	paced           bool             // has this process's turn at a paced target
+}
+
+// PreviousAttempt is what the row of a delivery says of its last attempt.
+type PreviousAttempt struct {
+	StatusCode int // 0 = no response
+	Duration   time.Duration
 }
 
 // makeDue makes deliveries due again at once: they were leased but not attempted.

@@ -22,6 +22,7 @@ const (
 	enqueueWorkers     = 4
 	claimLinger        = 2 * time.Millisecond
 	maxRetriesPerClaim = 256
+	materializeTimeout = 5 * time.Second
 )
 
 // RetryScheduler waits out short delays of retries in this process, and schedules each other
@@ -45,6 +46,7 @@ type retryKey struct {
 	id             uuid.UUID
 	attempts       int32
 	target, tenant uuid.UUID
+	kept           *LeasedDelivery // has no row, if its lease is still there; nil: has one
 }
 
 type scheduledRetry struct {
@@ -55,6 +57,7 @@ type scheduledRetry struct {
 // NewRetryScheduler returns a scheduler. Its queue is that of an installation, since others
 // may use the same Redis: their tasks would be claimed here in vain. The caller closes rdb.
 func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatcher *Dispatcher, log *slog.Logger) *RetryScheduler {
+	dispatcher.kept = newKeptRetries()
 	r := &RetryScheduler{
 		queue:       retryQueue + ":" + installation,
 		dispatcher:  dispatcher,
@@ -83,12 +86,19 @@ func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatche
 // left to the sweep.
 func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 	now := time.Now()
+	var unkept []uuid.UUID
 	for i := range attempts {
 		a := &attempts[i]
 		if a.Decision.Status != Pending {
 			continue
 		}
-		key := retryKey{a.ID, int32(a.PriorAttempts + 1), a.Target, a.Event.TenantID}
+		key := retryKey{id: a.ID, attempts: int32(a.PriorAttempts + 1), target: a.Target, tenant: a.Event.TenantID}
+		if a.IsKept() {
+			if !r.keep(key, a, now) {
+				unkept = append(unkept, a.CommitLease.ID)
+			}
+			continue
+		}
 		if r.scheduleShort(key, a.Decision.Wait, now) {
 			continue
 		}
@@ -102,6 +112,19 @@ func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 		default:
 			r.quota.enqueued(a.Event.TenantID)
 		}
+	}
+	r.materialize(unkept)
+}
+
+// materialize inserts the rows of deliveries whose leases cannot be kept after all.
+func (r *RetryScheduler) materialize(leases []uuid.UUID) {
+	if len(leases) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), materializeTimeout)
+	defer cancel()
+	if err := r.dispatcher.materialize(ctx, leases); err != nil {
+		r.log.Warn("retries have no rows yet; the log's writer inserts them in a moment", "error", err, "leases", len(leases))
 	}
 }
 
@@ -123,6 +146,7 @@ func (r *RetryScheduler) Run(ctx context.Context) error {
 		go r.runEnqueuer(ctx)
 	}
 	r.shortDelays.run(ctx, r.due)
+	go passWhenDue(ctx, r.dispatcher.kept.waiting, r.due)
 	go r.claimDue(ctx)
 	mux := asynq.NewServeMux()
 	mux.HandleFunc(retryTask, func(ctx context.Context, task *asynq.Task) error {

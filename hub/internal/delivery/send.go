@@ -20,6 +20,7 @@ type AttemptResult struct {
 	LeasedDelivery
 	Decision       Decision
 	Sent           bool // false: decided without a request, as for a deleted endpoint
+	KeepsLease     bool // its delivery is to have no row until the retry is settled; see IsKept
 	StartedAt      time.Time
 	QueueTime      time.Duration // ready → started
 	Phases         client.Phases
@@ -103,6 +104,7 @@ func (d *Dispatcher) attempt(w *worker, assigned assignment) laneUpdate {
 		}
 	}
 	a := d.send(ctx, w, delivery, target, started)
+	a.KeepsLease = d.keepsLease(&a)
 	failpoint.Here("after_response")
 	d.Attempts.Record(a)
 	outcome.healthy, outcome.notSent, outcome.duration = a.Decision.Healthy, !a.Sent, a.Phases.Total

@@ -193,7 +193,7 @@ func TestRetryQuota(t *testing.T) {
 
 func TestRetryTaskNamesTargetAndTenant(t *testing.T) {
 	t.Parallel()
-	key := retryKey{uuid.New(), 3, uuid.New(), uuid.New()}
+	key := retryKey{id: uuid.New(), attempts: 3, target: uuid.New(), tenant: uuid.New()}
 	read, err := parseRetry(key.payload())
 	require.NoError(t, err)
 	require.Equal(t, key, read)

@@ -29,10 +29,13 @@ func newShortDelays() shortDelays {
 // add queues a retry with one of the delays, unless too many wait.
 func (s shortDelays) add(key retryKey, delay time.Duration, now time.Time) {
 	select {
-	case s[delay] <- scheduledRetry{key, now.Add(delay + shortDelaySlot).Truncate(shortDelaySlot)}:
+	case s[delay] <- scheduledRetry{key, slotAfter(now.Add(delay))}:
 	default:
 	}
 }
+
+// slotAfter returns the next full slot after a time: no retry is early.
+func slotAfter(at time.Time) time.Time { return at.Add(shortDelaySlot).Truncate(shortDelaySlot) }
 
 // run passes on the retries of each delay when they are due, until ctx ends. Those of one
 // delay become due in the order in which they were added.

@@ -91,15 +91,20 @@ var insertTypes = slices.Concat(attemptTypes, deliveryTypes, []uint32{bulk.Texts
 const (
 	colAttemptNumber = attemptColumnCount + iota
 	colAttemptError
+	colAttemptCounted // null unless the attempt's delivery is kept
+	colAttemptWaitMS  // likewise
 )
 
-var attemptRowTypes = append(attemptTypes[:attemptColumnCount:attemptColumnCount], bulk.Int4s, bulk.Texts)
+var attemptRowTypes = append(attemptTypes[:attemptColumnCount:attemptColumnCount], bulk.Int4s, bulk.Texts, bulk.Int2s, bulk.Int4s)
 
-// A delivery that is inserted with the state in which its first attempt left it has the state's
-// columns, the delivery's, and its priority.
-const colInsertPriority = stateColumnCount + deliveryColumnCount
+// Further columns of a delivery that is inserted with the state in which an attempt left it, after
+// those of the state and the delivery.
+const (
+	colInsertPriority = stateColumnCount + deliveryColumnCount + iota
+	colInsertPriorAttempts
+)
 
-var insertWithStateTypes = slices.Concat(stateTypes, deliveryTypes, []uint32{bulk.Int2s})
+var insertWithStateTypes = slices.Concat(stateTypes, deliveryTypes, []uint32{bulk.Int2s, bulk.Int4s})
 
 // Columns of a pending delivery whose row is inserted.
 const (

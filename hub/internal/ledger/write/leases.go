@@ -10,14 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/store/bulk"
 )
 
-const (
-	// materializeAfter is how long a lease covers deliveries: most are settled within
-	// milliseconds, and the others should be visible in the log.
-	materializeAfter = 2 * time.Second
-	materializeEvery = 250 * time.Millisecond
-)
+const materializeEvery = 250 * time.Millisecond
 
 // TrackLease registers a lease whose deliveries have no rows yet.
 func (w *Writer) TrackLease(lease *delivery.CommitLease) {
@@ -31,10 +27,13 @@ func hasNoRow(a *delivery.AttemptResult) bool {
 	return a.CommitLease != nil && !a.CommitLease.Materialized
 }
 
+// getsRow reports whether an attempt's delivery has no row yet and gets it with the attempt.
+func getsRow(a *delivery.AttemptResult) bool { return hasNoRow(a) && !a.IsKept() }
+
 // subtractStored updates the leases' counts of deliveries without a row.
 func subtractStored(batch []delivery.AttemptResult) {
 	for i := range batch {
-		if hasNoRow(&batch[i]) {
+		if getsRow(&batch[i]) {
 			batch[i].CommitLease.WithoutRow--
 		}
 	}
@@ -44,7 +43,7 @@ func subtractStored(batch []delivery.AttemptResult) {
 func settledLeases(batch []delivery.AttemptResult) []uuid.UUID {
 	counts := make(map[*delivery.CommitLease]int)
 	for i := range batch {
-		if hasNoRow(&batch[i]) {
+		if getsRow(&batch[i]) {
 			counts[batch[i].CommitLease]++
 		}
 	}
@@ -57,10 +56,41 @@ func settledLeases(batch []delivery.AttemptResult) []uuid.UUID {
 	return ids
 }
 
+// keptLeases returns the leases that go on covering deliveries that a batch's attempts failed.
+func keptLeases(batch []delivery.AttemptResult) []uuid.UUID {
+	var ids []uuid.UUID
+	for i := range batch {
+		if a := &batch[i]; a.IsKept() && !slices.Contains(ids, a.CommitLease.ID) {
+			ids = append(ids, a.CommitLease.ID)
+		}
+	}
+	return ids
+}
+
+// settleLeases deletes the leases that a batch ends, and marks those that it keeps. If the
+// deliveries of one of these have rows by now, it fails as a row that is there twice does.
+func (r *rows) settleLeases(statements *bulk.Batch, batch []delivery.AttemptResult) {
+	settled, kept := settledLeases(batch), keptLeases(batch)
+	if len(settled) == 0 && len(kept) == 0 {
+		return
+	}
+	r.leases.Reset(bulk.UUIDs, bulk.UUIDs)
+	for i, ids := range [][]uuid.UUID{settled, kept} {
+		for _, id := range ids {
+			r.leases[i].UUID(id)
+		}
+	}
+	statements.Add(`select hub.settle_leases($1, $2)`, r.leases)
+}
+
 // materializeWaiting inserts the rows of deliveries that have waited for a while. They
 // stay leased. (The SQL function keeps its earlier name, hub.unfold_leases.)
 func (w *Writer) materializeWaiting() {
-	before := w.now().Add(-materializeAfter)
+	w.materialize(w.now().Add(-delivery.MaterializeAfter))
+}
+
+// materialize inserts the rows of deliveries whose leases were taken before a time.
+func (w *Writer) materialize(before time.Time) {
 	var waiting []*delivery.CommitLease
 	w.mu.Lock()
 	w.openLeases = slices.DeleteFunc(w.openLeases, func(lease *delivery.CommitLease) bool {
@@ -105,18 +135,18 @@ func (w *Writer) findConflicts(ctx context.Context, batch []delivery.AttemptResu
 		}
 	}
 	rows, err := w.pool.Query(ctx, `
-		select d.id, d.started_at is not null and d.started_at = u.started_at or exists (
-			select from hub.attempts a where a.delivery_id = d.id and a.number = u.number and a.started_at = u.started_at)
+		select u.id, d.id is not null, coalesce(d.started_at = u.started_at, false) or exists (
+			select from hub.attempts a where a.delivery_id = u.id and a.number = u.number and a.started_at = u.started_at)
 		from unnest($1::uuid[], $2::integer[], $3::timestamptz[]) u(id, number, started_at)
-		join hub.deliveries d on d.id = u.id`, ids, numbers, times)
+		left join hub.deliveries d on d.id = u.id`, ids, numbers, times)
 	if err != nil {
 		return false, false, fmt.Errorf("looking for rows: %w", err)
 	}
 	var id uuid.UUID
-	var isOurs bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &isOurs}, func() error {
+	var hasRow, isOurs bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &hasRow, &isOurs}, func() error {
 		committed = committed || isOurs
-		if a := leases[id]; a != nil && !isOurs {
+		if a := leases[id]; a != nil && hasRow && !isOurs {
 			found = true
 			a.CommitLease.Materialized = true
 		}

@@ -17,7 +17,7 @@ type rows struct {
 	goneEndpoints bulk.Columns
 	parks         bulk.Columns
 	parkSignals   bulk.Columns
-	settledLeases bulk.Columns
+	leases        bulk.Columns
 	orders        bulk.Columns
 }
 
@@ -54,7 +54,9 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now
 		case deliveredAtOnce && !hasNoRow(a):
 			day.addFirstDelivered(a)
 		default:
-			day.addAttempted(a)
+			if !a.IsKept() {
+				day.addAttempted(a)
+			}
 			if a.Sent {
 				day.addAttemptRow(a)
 			}
@@ -63,15 +65,7 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now
 	r.lockOrders(statements, batch)
 	// Leases before deliveries, as hub.unfold_leases has it: the other way round two
 	// transactions would wait for each other.
-	if leases := settledLeases(batch); len(leases) > 0 {
-		r.settledLeases.Reset(bulk.UUIDs)
-		for _, id := range leases {
-			r.settledLeases[0].UUID(id)
-		}
-		statements.Add(`
-			with locked as (select id from hub.leases where id = any($1::uuid[]) order by id for update)
-			delete from hub.leases l using locked k where l.id = k.id`, r.settledLeases)
-	}
+	r.settleLeases(statements, batch)
 	for day, rows := range r.days {
 		rows.queue(statements, day)
 	}

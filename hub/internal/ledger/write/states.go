@@ -55,13 +55,14 @@ func (d *dayRows) addAttempted(a *delivery.AttemptResult) {
 	d.addState(a)
 }
 
-// addInsertWithState adds the row of a delivery that has none, with the state that its first attempt
-// left it in.
+// addInsertWithState adds the row of a delivery that has none, with the state that an attempt
+// left it in: the first, or the second where the first kept the lease.
 func (d *dayRows) addInsertWithState(a *delivery.AttemptResult) {
 	d.insertWithStateCount++
 	addStateValues(d.insertsWithState, a)
 	addDelivery(d.insertsWithState[stateColumnCount:], a)
 	d.insertsWithState[colInsertPriority].Int2(int16(a.Priority))
+	d.insertsWithState[colInsertPriorAttempts].Int4(int32(a.PriorAttempts))
 }
 
 // addMaterialized adds a pending row for a delivery that has none; addState then changes it in
@@ -86,12 +87,18 @@ func addStateValues(c bulk.Columns, a *delivery.AttemptResult) {
 	c[colStateID].UUID(a.ID)
 	c[colStateStatus].Int2(int16(a.Decision.Status))
 	c[colStateSpent].Int2(int16(a.Decision.CountedAttempts))
-	appendStatusCode(&c[colStateStatusCode], a.StatusCode)
-	if a.Sent {
+	switch {
+	case a.Sent:
 		c[colStateSent].Int2(1)
+		appendStatusCode(&c[colStateStatusCode], a.StatusCode)
 		c[colStateDurationMS].Int4(int32(a.Phases.Total / time.Millisecond))
-	} else {
+	case a.Previous != nil: // no row has these yet
 		c[colStateSent].Int2(0)
+		appendStatusCode(&c[colStateStatusCode], a.Previous.StatusCode)
+		c[colStateDurationMS].Int4(int32(a.Previous.Duration / time.Millisecond))
+	default:
+		c[colStateSent].Int2(0)
+		c[colStateStatusCode].Null()
 		c[colStateDurationMS].Null()
 	}
 	c[colStateReason].OptionalText(a.Decision.Reason)
@@ -104,6 +111,13 @@ func (d *dayRows) addAttemptRow(a *delivery.AttemptResult) {
 	c := d.attempts
 	c[colAttemptNumber].Int4(int32(a.PriorAttempts + 1))
 	c[colAttemptError].OptionalText(a.Error)
+	if a.IsKept() {
+		c[colAttemptCounted].Int2(int16(a.Decision.CountedAttempts))
+		c[colAttemptWaitMS].Int4(int32(a.Decision.Wait / time.Millisecond))
+	} else {
+		c[colAttemptCounted].Null()
+		c[colAttemptWaitMS].Null()
+	}
 }
 
 // queue adds the day's statements. A delivery that was settled in the meantime (a
@@ -172,28 +186,30 @@ func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 		where d.id = r.id and d.status + 0 = 0`, d.states)
 }
 
-// queueInsertsWithState adds the rows of deliveries that their first attempt did not deliver: one
-// version of a row instead of two.
+// queueInsertsWithState adds the rows of deliveries that were not delivered at once: one version of
+// a row instead of two. Their round began when they were accepted.
 func (d *dayRows) queueInsertsWithState(statements *bulk.Batch, day string) {
 	statements.Add(`
 		insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority,
-			status, attempts, spent, status_code, duration_ms, reason, due_at, next_attempt_at, finished_at, parked_at)
+			status, attempts, spent, status_code, duration_ms, reason, round_at, due_at, next_attempt_at, finished_at, parked_at)
 		select r.id, r.event_id, r.tenant_id, r.target_id, r.environment, r.product, r.event_type, r.correlation_id, r.created_at, r.integration, r.priority,
-			r.status, r.made, r.spent, case when r.made = 1 then r.code end, r.duration, r.reason,
+			r.status, r.prior + r.made, r.spent, r.code, r.duration, r.reason, r.created_at,
 			case when r.status = 0 then now() + (r.wait + `+graceMillis+`) * interval '1 millisecond' else now() end,
 			case when r.status = 0 then now() + r.wait * interval '1 millisecond' end,
 			case when r.status <> 0 then now() end,
 			case when r.status = 2 then now() end
-		from unnest(`+stateParams+`, $9::bigint[], $10::uuid[], $11::uuid[], $12::text[], $13::text[], $14::text[], $15::text[], $16::timestamptz[], $17::boolean[], $18::smallint[])
-			r(id, status, made, spent, code, duration, reason, wait, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority)`, d.insertsWithState)
+		from unnest(`+stateParams+`, $9::bigint[], $10::uuid[], $11::uuid[], $12::text[], $13::text[], $14::text[], $15::text[], $16::timestamptz[], $17::boolean[], $18::smallint[], $19::integer[])
+			r(id, status, made, spent, code, duration, reason, wait, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority, prior)`, d.insertsWithState)
 }
 
 // queueAttempts adds the attempts. A violated primary key means that this batch was
 // committed before.
 func (d *dayRows) queueAttempts(statements *bulk.Batch, day string) {
 	statements.Add(`
-		insert into hub.attempts_`+day+` (delivery_id, `+ledger.AttemptColumns+`, number, error)
-		select * from unnest(`+attemptParams+`, $13::integer[], $14::text[])`, d.attempts)
+		insert into hub.attempts_`+day+` (delivery_id, `+ledger.AttemptColumns+`, number, error, counted_attempts, next_attempt_at)
+		select r.delivery_id, `+attemptValues+`, r.number, r.error, r.counted, now() + r.wait * interval '1 millisecond'
+		from unnest(`+attemptParams+`, $13::integer[], $14::text[], $15::smallint[], $16::integer[])
+			r(delivery_id, `+ledger.AttemptColumns+`, number, error, counted, wait)`, d.attempts)
 }
 
 var graceMillis = strconv.Itoa(int(retryGrace / time.Millisecond))
