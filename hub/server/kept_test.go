@@ -1,0 +1,89 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// failing answers 500 to every attempt.
+func failing(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) }
+
+// Who looks between the first attempt and its retry sees both, and can discard the delivery: the
+// retry is not made.
+func TestDiscardBeforeTheFirstRetry(t *testing.T) {
+	t.Parallel()
+	a := newPlace(t).start(t, nil).account()
+	h := newHook(t, failing)
+	endpoint := a.endpoint(h, "")
+	began := time.Now()
+	id := a.publish("a.b", `{}`)
+	h.wait(1)
+	detail := a.settles(id, endpoint, "pending")
+	if time.Since(began) < time.Second { // else the retry may be under way
+		require.EqualValues(t, 0, detail["retries"])
+		require.EqualValues(t, 500, detail["status_code"])
+		require.NotNil(t, detail["next_attempt_at"])
+		require.Len(t, attemptsOf(detail), 1)
+	}
+	require.Equal(t, "discarded", a.ok(200, "POST", "/deliveries/"+detail["id"].(string)+"/discard", "")["reason"])
+	sent := len(h.arrivals())
+	later := a.publish("a.b", `{}`)
+	for h.times()[later] < 2 {
+		h.wait(len(h.arrivals()) + 1)
+	}
+	require.Equal(t, sent, h.times()[id], "retries of later events come after its own")
+}
+
+// A hub that stops between the first attempt and its retry leaves a row for the next one.
+func TestStopBeforeTheFirstRetry(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	first := p.start(t, nil)
+	a := first.account()
+	h := newHook(t, failingFirst())
+	a.endpoint(h, "")
+	ids := a.batch(50, "a.b")
+	h.wait(50)
+	first.stop()
+	var leases, attempted int
+	require.NoError(t, p.pool.QueryRow(t.Context(), `
+		select (select count(*) from hub.leases), (select count(*) from hub.deliveries where attempts > 0)`).Scan(&leases, &attempted))
+	require.Equal(t, []int{0, 50}, []int{leases, attempted})
+	p.start(t, nil)
+	began := time.Now()
+	require.Eventually(t, func() bool { return p.count(t, `status = 1 and attempts = 2`) == 50 }, soon, tick)
+	require.Less(t, time.Since(began), 20*time.Second, "nobody waits for a lease of 30 s to end")
+	for _, id := range ids {
+		require.Equal(t, 2, h.times()[id])
+	}
+}
+
+// However often someone reads the log meanwhile, which inserts rows, each retry is made once and
+// none is early or waits for a lease to end.
+func TestReadersDoNotRepeatRetries(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.start(t, nil)
+	a := n.account()
+	h := newHook(t, failingFirst())
+	endpoint := a.endpoint(h, "")
+	began := time.Now()
+	var ids []string
+	for range 40 {
+		ids = append(ids, a.batch(10, "a.b")...)
+		a.ok(200, "GET", "/deliveries?status=pending&endpoint_id="+endpoint, "")
+	}
+	for p.count(t, `status = 1 and attempts = 2`) < len(ids) {
+		require.Less(t, time.Since(began), soon)
+		a.ok(200, "GET", "/deliveries?status=pending&endpoint_id="+endpoint, "")
+	}
+	require.Less(t, time.Since(began), 25*time.Second, "no retry waits for a lease of 30 s to end")
+	for _, id := range ids {
+		require.Equal(t, 2, h.times()[id])
+	}
+	require.Zero(t, p.count(t, `exists (select from hub.attempts a join hub.attempts b using (delivery_id)
+		where a.delivery_id = deliveries.id and a.number = 1 and b.number = 2 and b.started_at < a.started_at + interval '1 second')`), "none is early")
+}
