@@ -56,6 +56,9 @@ func TestKeptDeliveryGetsItsRowWithTheRetry(t *testing.T) {
 	require.Equal(t, 3, c.Count(t, `hub.attempts where number = 1 and counted_attempts = 1 and next_attempt_at > started_at + interval '900 ms'`))
 	w.Record(retryOf(c, 1, delivery.Delivered))
 	w.Record(retryOf(c, 2, delivery.Pending))
+	require.Eventually(t, func() bool { return c.Count(t, `hub.deliveries where attempts = 2`) == 2 }, time.Minute, time.Millisecond)
+	unfold(t, pool)
+	require.Equal(t, 2, c.Count(t, `hub.deliveries where attempts = 2`), "their second attempts count")
 	unsent := retryOf(c, 3, delivery.Parked)
 	unsent.Sent, unsent.StatusCode, unsent.Decision.CountedAttempts = false, 0, 1
 	w.Record(unsent)
@@ -139,10 +142,12 @@ func TestWriterKnowsKeptAttempts(t *testing.T) {
 			pool := hubtest.Database(t)
 			c := ledgertest.NewCommit(t, pool, 1)
 			a := keptAttempt(c, 0, time.Minute)
+			stored := 0
 			for range 2 {
 				again := *c.Lease // as it was before the first try
 				a.CommitLease = &again
-				w := newWriter(pool) // not tracked: closing leaves the lease
+				// The lease is not tracked: closing leaves it.
+				w := write.NewWriter(pool, slog.New(slog.DiscardHandler), time.Now, func(batch []delivery.AttemptResult) { stored += len(batch) })
 				w.Record(a)
 				w.Close()
 				if isUnfolded {
@@ -150,6 +155,7 @@ func TestWriterKnowsKeptAttempts(t *testing.T) {
 				}
 			}
 			unfold(t, pool)
+			require.Equal(t, 2, stored, "each time the retry is scheduled")
 			require.Equal(t, 1, c.Count(t, `hub.attempts`))
 			require.Equal(t, 1, c.Count(t, `hub.deliveries where attempts = 1`))
 			require.Equal(t, 1, c.Count(t, `(select from hub.rollup_deltas having sum(attempts) = 1) d`))
