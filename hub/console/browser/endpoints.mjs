@@ -16,6 +16,7 @@ async function lists(browser) {
 	await page.getByRole("button", { name: "Create endpoint" }).click();
 	await dialog(page).getByLabel("Tenant").selectOption({ label: "Corner Bakery · shop" });
 	await dialog(page).getByLabel("Address").fill(`${place.receiver}/second`);
+	await offersTypesOfShop(page);
 	await dialog(page).getByLabel("Event types").fill("order.created, order.paid");
 	await dialog(page).getByRole("checkbox", { name: "Ordered", description: /ordering key are sent one at a time/ }).check();
 	await look(page, "endpoints-create");
@@ -97,6 +98,14 @@ async function pings(page) {
 	await dialog(page).waitFor({ state: "detached" });
 }
 
+/** offersTypesOfShop requires the field for event types to offer those of the tenant's product and of the hub alone. */
+async function offersTypesOfShop(page) {
+	await dialog(page).getByLabel("Event types").fill("");
+	for (const name of ["order.paid", "hub.endpoint.disabled"]) await dialog(page).locator(`datalist option[value="${name}"]`).waitFor({ state: "attached" });
+	expect((await dialog(page).locator('datalist option[value="ticket.opened"]').count()) === 0, "another product's type is not offered");
+	await dialog(page).getByLabel("Event types").fill("*");
+}
+
 async function acts(browser) {
 	const page = await open(browser, `/endpoints/${place.endpoint}`);
 	await shows(page, "Warehouse", "h1");
@@ -104,6 +113,7 @@ async function acts(browser) {
 	await pings(page);
 	// A filter, and whether it lets an event pass.
 	await page.getByRole("button", { name: "Change settings" }).click();
+	await offersTypesOfShop(page);
 	await dialog(page).getByLabel("Filter").fill("event.data.total >");
 	await dialog(page).getByRole("button", { name: "Change settings" }).click();
 	await shows(page, "column 19", "[role=dialog]");

@@ -1,20 +1,32 @@
 import { TextInput } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { client, read } from "../api/client";
 import { useScreenTexts } from "../i18n/screens";
+import { tenantQuery } from "./TenantName";
+
+/** namesQuery reads the first names that are described, of products; undefined is all of them. */
+const namesQuery = (products: (string | undefined)[]) =>
+	queryOptions({
+		queryKey: ["event-types", "names", products],
+		queryFn: async ({ signal }) => {
+			const pages = await Promise.all(products.map((product) => read(client.GET("/api/v1/event-types", { signal, params: { query: { product, limit: 200 } } }))));
+			return pages.flatMap(({ items }) => items.map(({ name }) => name));
+		},
+	});
 
 /**
- * EventTypeNames is the field for event types. It offers the names that are described, the hub's own
- * among them; product limits them to one's.
+ * EventTypeNames is the field for event types. It offers the names that are described: those of a
+ * product, of a tenant's product and the hub, or of all.
  */
-export function EventTypeNames({ value = "*", product }: { value?: string; product?: string }) {
+export function EventTypeNames({ value = "*", product, tenant }: { value?: string; product?: string; tenant?: string }) {
 	const { endpoints: texts } = useScreenTexts();
 	const list = useId();
 	const [typed, setTyped] = useState(value);
-	const known = useQuery({ queryKey: ["event-types", "names", product], queryFn: () => read(client.GET("/api/v1/event-types", { params: { query: { product, limit: 200 } } })) });
+	const owner = useQuery({ ...tenantQuery(tenant ?? ""), enabled: Boolean(tenant) });
+	const known = useQuery({ ...namesQuery(owner.data ? [owner.data.product, "hub"] : [product]), enabled: !tenant || owner.isFetched });
 	const before = typed.replace(/[^\s,]*$/, "");
-	const names = [...new Set(known.data?.items.map((type) => type.name))];
+	const names = [...new Set(known.data)];
 	return (
 		<>
 			<TextInput name="types" required maxLength={2000} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} list={list} label={texts.types} description={product ? undefined : texts.typesHelp} />

@@ -13,7 +13,7 @@ const limit = 100;
  * TenantSelect is a field for a tenant: a list, and above it a search where there are many. It may stay
  * empty where all is given, which says what that means.
  */
-export function TenantSelect({ tenant, all }: { tenant?: string; all?: string }) {
+export function TenantSelect({ tenant, all, onChange }: { tenant?: string; all?: string; onChange?: (tenant: string) => void }) {
 	const { t } = useLanguage();
 	const screens = useScreenTexts();
 	const [q, setQ] = useState("");
@@ -27,7 +27,7 @@ export function TenantSelect({ tenant, all }: { tenant?: string; all?: string })
 	return (
 		<>
 			{(found.data?.next_cursor || q) && <TextInput size="xs" type="search" maxLength={120} label={screens.connect.findTenant} value={q} onChange={(event) => setQ(event.currentTarget.value)} />}
-			<Select key={rows[0]?.id} name="tenant" required={!all} label={t.ui.tenant} value={tenant ?? (rows.length === 1 && !all ? rows[0]?.id : "")} options={[["", all ?? screens.connect.choose], ...rows.map(({ id, name, product }): [string, string] => [id, `${name} · ${product}`])]} />
+			<Select key={rows[0]?.id} name="tenant" onChange={onChange} required={!all} label={t.ui.tenant} value={tenant ?? (rows.length === 1 && !all ? rows[0]?.id : "")} options={[["", all ?? screens.connect.choose], ...rows.map(({ id, name, product }): [string, string] => [id, `${name} · ${product}`])]} />
 		</>
 	);
 }

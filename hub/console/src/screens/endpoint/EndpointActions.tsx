@@ -106,7 +106,7 @@ function Settings({ endpoint, onClose, onDone }: { endpoint: Endpoint; onClose: 
 	return (
 		<FormDialog title={screens.endpoints.edit} onClose={onClose} onDone={onDone} send={(values) => changeSettings(endpoint, { url: values.text("url"), event_types: values.text("types").split(/[\s,]+/), description: values.text("description"), filter: values.text("filter"), ordered: values.checked("ordered"), ...receiverSettings(values) })}>
 			<TextInput name="url" type="url" required maxLength={2048} defaultValue={endpoint.url} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
-			<EventTypeNames value={endpoint.event_types.join(", ")} />
+			<EventTypeNames value={endpoint.event_types.join(", ")} tenant={endpoint.tenant_id} />
 			<TextInput name="filter" maxLength={2048} defaultValue={endpoint.filter ?? ""} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
 			<Check name="ordered" label={screens.order.ordered} help={screens.order.orderedHelp} checked={endpoint.ordered} />
 			<TextInput name="description" maxLength={500} defaultValue={endpoint.description} label={screens.endpoints.description} />

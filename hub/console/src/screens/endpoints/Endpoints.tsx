@@ -98,6 +98,7 @@ function Create({ tenant, onClose }: { tenant?: string; onClose: () => void }) {
 	const screens = useScreenTexts();
 	const environment = useEnvironment();
 	const queries = useQueryClient();
+	const [chosen, setChosen] = useState(tenant);
 	return (
 		<FormDialog
 			title={screens.endpoints.create}
@@ -106,9 +107,9 @@ function Create({ tenant, onClose }: { tenant?: string; onClose: () => void }) {
 			send={(values) => createEndpoint({ tenant_id: values.text("tenant"), environment, url: values.text("url"), event_types: values.text("types").split(/[\s,]+/), description: values.maybe("description"), filter: values.maybe("filter"), ordered: values.checked("ordered"), ...receiverSettings(values) })}
 			result={({ secret }) => <Secret text={t.ui.newSecret} value={secret} label={t.integrations.secret} onClose={onClose} />}
 		>
-			<TenantSelect tenant={tenant} />
+			<TenantSelect tenant={tenant} onChange={setChosen} />
 			<TextInput name="url" type="url" required maxLength={2048} label={screens.endpoints.url} description={screens.endpoints.urlHelp} />
-			<EventTypeNames />
+			<EventTypeNames tenant={chosen} />
 			<TextInput name="filter" maxLength={2048} label={screens.endpoints.filter} description={screens.endpoints.filterHelp} />
 			<Check name="ordered" label={screens.order.ordered} help={screens.order.orderedHelp} />
 			<TextInput name="description" maxLength={500} label={screens.endpoints.description} />

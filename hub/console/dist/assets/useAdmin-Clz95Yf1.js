@@ -1,0 +1,1 @@
+import{r as e}from"./index-C3TbxYOr.js";var t=()=>e().operator.role===`admin`;export{t};
