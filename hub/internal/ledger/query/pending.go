@@ -78,6 +78,9 @@ func (p *PendingCollector) Collect(ch chan<- prometheus.Metric) {
 // where more wait than are counted. Those behind others are found by the index of what is
 // due, by the same expression.
 func (r *Reader) countPending(ctx context.Context) ([]pendingCount, error) {
+	if err := r.materializeKept(ctx); err != nil {
+		return nil, err
+	}
 	rows, err := r.pool.Query(ctx, `
 		select product, sum(pending)::bigint, sum(bulk)::bigint, max(oldest), sum(behind)::bigint, sum(parked)::bigint
 		from (

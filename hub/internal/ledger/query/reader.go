@@ -73,8 +73,19 @@ func (r *Reader) Materialize(ctx context.Context) error {
 	if r.writer != nil {
 		r.writer.Sync(ctx)
 	}
+	return r.materialize(ctx, `select hub.unfold_leases(array(select id from hub.leases))`)
+}
+
+// materializeKept inserts the rows of deliveries that wait for their first retry, and of those
+// that the same leases cover.
+func (r *Reader) materializeKept(ctx context.Context) error {
+	return r.materialize(ctx, `select hub.unfold_leases(array(select id from hub.leases where has_attempts))`)
+}
+
+// materialize runs a statement that inserts rows of leases.
+func (r *Reader) materialize(ctx context.Context, statement string) error {
 	for tries := 1; ; tries++ {
-		_, err := r.pool.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`)
+		_, err := r.pool.Exec(ctx, statement)
 		switch {
 		case err == nil:
 			return nil
@@ -86,7 +97,7 @@ func (r *Reader) Materialize(ctx context.Context) error {
 	}
 }
 
-// materializeTries is how often a reader tries to materialize.
+// materializeTries is how often a reader tries.
 const materializeTries = 5
 
 // SearchPayloads returns deliveries that match and whose payload contains one of the words
