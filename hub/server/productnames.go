@@ -33,7 +33,7 @@ func (s *Server) checkProductNames(ctx context.Context) error {
 	for _, hostedProduct := range s.products.list {
 		running = append(running, hostedProduct.module)
 	}
-	clashes, err := registry.NewDirectory(s.storage.api, registeredAs(running)...).FindClashes(ctx)
+	clashes, err := registry.New(s.storage.api, registeredAs(running)...).FindClashes(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func RenameProduct(ctx context.Context, o Options, name, newName, newPrefix stri
 	if err := audit.EnsurePartitions(ctx, s.api, time.Now()); err != nil {
 		return registry.Product{}, err
 	}
-	registered, err = registry.NewDirectory(s.api, registeredAs(o.Modules)...).RenameProduct(ctx, name, newName, newPrefix)
+	registered, err = registry.New(s.api, registeredAs(o.Modules)...).RenameProduct(ctx, name, newName, newPrefix)
 	if err != nil {
 		return registry.Product{}, err
 	}

@@ -78,7 +78,7 @@ type Deps struct {
 	KeyFinder      keys.Finder // looks up keys: Keys, or a cache in front of it
 	KeyLimiter     KeyLimiter  // nil = keys are not limited
 	KeyUse         KeyUse      // nil = the use of keys is not known
-	Directory      *registry.Directory
+	Registry       *registry.Registry
 	Endpoints      *registry.Endpoints
 	Alerts         *alerts.Service
 	EventTypes     *registry.EventTypes

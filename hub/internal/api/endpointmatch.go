@@ -73,7 +73,7 @@ func (a *API) eventToMatch(ctx context.Context, endpoint registry.Endpoint, in M
 		event.Product = *in.Product
 		return event, nil
 	}
-	tenant, err := a.deps.Directory.Tenant(ctx, endpoint.TenantID)
+	tenant, err := a.deps.Registry.Tenant(ctx, endpoint.TenantID)
 	event.Product = tenant.Product
 	return event, err
 }

@@ -132,7 +132,7 @@ func (a *API) eventTypeDocument(ctx context.Context, in *webhooksInput) (*struct
 	product := registry.Product{Name: hub.ProductHub, Title: Title} // which is in no directory
 	if in.Product != hub.ProductHub {
 		var err error
-		if product, err = a.deps.Directory.Product(ctx, in.Product); err != nil {
+		if product, err = a.deps.Registry.Product(ctx, in.Product); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +150,7 @@ func (a *API) eventTypeDocument(ctx context.Context, in *webhooksInput) (*struct
 
 // exampleOf returns the example of a type of the events that a tenant gets.
 func (a *API) exampleOf(ctx context.Context, tenantID uuid.UUID, name string) (found eventtype.Type, err error) {
-	tenant, err := a.deps.Directory.Tenant(ctx, tenantID)
+	tenant, err := a.deps.Registry.Tenant(ctx, tenantID)
 	if err != nil {
 		return eventtype.Type{}, err
 	}

@@ -104,7 +104,7 @@ func TestSchemasAreNeverFetched(t *testing.T) {
 func TestTypesFromCodeAreReadOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()
-	_, err := registry.NewDirectory(b.db).CreateProduct(context.Background(), registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
+	_, err := registry.New(b.db).CreateProduct(context.Background(), registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
 	require.NoError(t, err)
 	b.eventType(`"name":"order.created"`)
 	var names []string
@@ -161,7 +161,7 @@ func TestProductsHaveAValidation(t *testing.T) {
 	b.refused(422, "validation_failed", "PUT", "/products/shop", b.admin, `{"validation":""}`)
 	b.refused(403, "admin_only", "PUT", "/products/shop", b.support, `{}`)
 	b.refused(404, "not_found", "PUT", "/products/nothing", b.admin, `{}`)
-	_, err := registry.NewDirectory(b.db).CreateProduct(context.Background(), registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
+	_, err := registry.New(b.db).CreateProduct(context.Background(), registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
 	require.NoError(t, err)
 	b.refused(422, "product_hosted", "PUT", "/products/clinic", b.admin, `{"validation":"reject"}`)
 	require.Equal(t, "warn", items(b.ok(200, "GET", "/products", b.support, ""))[0]["validation"])

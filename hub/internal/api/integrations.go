@@ -134,7 +134,7 @@ func (a *API) getIntegration(ctx context.Context, in *idPath) (*integrationOutpu
 }
 
 func (a *API) connectIntegration(ctx context.Context, in *connectInput) (*integrationOutput, error) {
-	tenant, err := a.deps.Directory.Tenant(ctx, in.Body.TenantID)
+	tenant, err := a.deps.Registry.Tenant(ctx, in.Body.TenantID)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func TestTenantUpdateOfHostedProduct(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
-	_, err := registry.NewDirectory(b.db).CreateProduct(ctx, registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
+	_, err := registry.New(b.db).CreateProduct(ctx, registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
 	require.NoError(t, err)
 	id := uuid.NewString()
 	_, err = b.db.Exec(ctx, `insert into hub.tenants (id, product, name, external_ref) values ($1, 'clinic', 'Some Clinic', 'c1')`, id)

@@ -46,7 +46,7 @@ func (a *API) listProducts(ctx context.Context, in *struct{ httpx.PageQuery }) (
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Directory.Products(ctx, string(after), in.Limit+1)
+	rows, err := a.deps.Registry.Products(ctx, string(after), in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (a *API) listProducts(ctx context.Context, in *struct{ httpx.PageQuery }) (
 }
 
 func (a *API) createProduct(ctx context.Context, in *createProductInput) (*struct{ Body Product }, error) {
-	product, err := a.deps.Directory.CreateProduct(ctx, registry.Product{Name: in.Body.Name, Prefix: in.Body.Prefix, Title: in.Body.Title, Validation: in.Body.Validation})
+	product, err := a.deps.Registry.CreateProduct(ctx, registry.Product{Name: in.Body.Name, Prefix: in.Body.Prefix, Title: in.Body.Title, Validation: in.Body.Validation})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (a *API) createProduct(ctx context.Context, in *createProductInput) (*struc
 
 func (a *API) updateProduct(ctx context.Context, in *updateProductInput) (*struct{ Body Product }, error) {
 	requestInfoOf(ctx).resourceID = in.Name
-	product, changed, err := a.deps.Directory.UpdateProduct(ctx, in.Name, in.Body.Title, in.Body.Validation)
+	product, changed, err := a.deps.Registry.UpdateProduct(ctx, in.Name, in.Body.Title, in.Body.Validation)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ type deleteProductInput struct {
 
 func (a *API) deleteProduct(ctx context.Context, in *deleteProductInput) (*struct{ Body Product }, error) {
 	requestInfoOf(ctx).resourceID = in.Name
-	product, err := a.deps.Directory.DeleteProduct(ctx, in.Name)
+	product, err := a.deps.Registry.DeleteProduct(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 func TestProducts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := registry.NewDirectory(b.db).CreateProduct(context.Background(), registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
+	_, err := registry.New(b.db).CreateProduct(context.Background(), registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
 	require.NoError(t, err)
 	made := b.ok(201, "POST", "/products", b.admin, `{"name":"shop","prefix":"shop"}`)
 	require.Equal(t, "shop", made["title"])
@@ -205,7 +205,7 @@ func TestDeletionsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()
 	ctx := context.Background()
-	_, err := registry.NewDirectory(b.db).CreateProduct(ctx, registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
+	_, err := registry.New(b.db).CreateProduct(ctx, registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
 	require.NoError(t, err)
 	hosted, connected := uuid.New(), uuid.New()
 	exec := func(sql string, args ...any) {

@@ -37,7 +37,7 @@ const actionPostLookup = "lookup.search"
 
 func isLookup(action string) bool { return action == actionLookup || action == actionPostLookup }
 
-// actionStream is answered with [eventStream] instead of JSON.
+// actionStream responds with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
 // operatorRoutes are the rows of logins and of those who log in.
@@ -48,7 +48,7 @@ func (a *API) operatorRoutes() []rest.Route {
 		rest.Post("/api/v1/auth/logout", operators, 204, "auth.logout", "End this login", rest.Handle(a.logout)),
 		rest.Get("/api/v1/auth/me", operators, 200, "auth.me", "Who is logged in", rest.Handle(a.me)),
 
-		rest.Post("/api/v1/session", rest.Anyone, 200, actionSession, "Log a browser in: the answer sets the session's cookie", rest.Handle(a.createSession)),
+		rest.Post("/api/v1/session", rest.Anyone, 200, actionSession, "Log a browser in: the response sets the session's cookie", rest.Handle(a.createSession)),
 		rest.Get("/api/v1/session", operators, 200, "session.get", "Who is logged in, and the token that the browser's writes need", rest.Handle(a.getSession)),
 		rest.Delete("/api/v1/session", operators, 204, "session.delete", "End this login, and remove the cookie", rest.Handle(a.deleteSession)),
 
@@ -58,7 +58,7 @@ func (a *API) operatorRoutes() []rest.Route {
 		rest.Delete("/api/v1/operators/{id}", admins, 204, "operators.delete", "Delete an operator", rest.Handle(a.deleteOperator)),
 
 		rest.Get("/api/v1/tokens", admins, 200, "tokens.list", "List API tokens", rest.Handle(a.listTokens)),
-		rest.Post("/api/v1/tokens", admins, 201, "tokens.create", "Make an API token for a program; the answer shows it once", rest.Handle(a.createToken)),
+		rest.Post("/api/v1/tokens", admins, 201, "tokens.create", "Make an API token for a program; the response shows it once", rest.Handle(a.createToken)),
 		rest.Delete("/api/v1/tokens/{id}", admins, 204, "tokens.delete", "End an API token at once", rest.Handle(a.deleteToken)),
 	}
 }
@@ -78,7 +78,7 @@ func (a *API) routes() []rest.Route {
 		rest.Delete("/api/v1/tenants/{id}", admins, 200, "tenants.delete", "Delete a tenant with its keys and endpoints, and erase its log", rest.Handle(a.deleteTenant)),
 
 		rest.Get("/api/v1/keys", operators, 200, "keys.list", "List API keys", rest.Handle(a.listKeys)),
-		rest.Post("/api/v1/keys", admins, 201, "keys.create", "Make an API key; the answer shows it once", rest.Handle(a.createKey)),
+		rest.Post("/api/v1/keys", admins, 201, "keys.create", "Make an API key; the response shows it once", rest.Handle(a.createKey)),
 		rest.Delete("/api/v1/keys/{id}", admins, 204, "keys.revoke", "Revoke an API key at once", rest.Handle(a.revokeKey)),
 		rest.Post("/api/v1/keys/{id}/rotate", admins, 201, "keys.rotate", "Replace an API key, the old one living on for a while", rest.Handle(a.rotateKey)),
 
@@ -89,7 +89,7 @@ func (a *API) routes() []rest.Route {
 		rest.Put("/api/v1/integrations/{id}", admins, 200, "integrations.update", "Change whether an integration keeps the order of its events", rest.Handle(a.updateIntegration)),
 		rest.Delete("/api/v1/integrations/{id}", admins, 200, "integrations.revoke", "End an integration and notify the peer", rest.Handle(a.revokeIntegration)),
 		rest.Post("/api/v1/integrations/{id}/test", admins, 200, "integrations.test", "Ask the peer how it does, now", rest.Handle(a.testIntegration)),
-		rest.Post("/api/v1/integrations/{id}/rotate-secret", admins, 200, "integrations.rotate-secret", "Make a new webhook secret and tell the peer; the answer shows it once", rest.Handle(a.rotateIntegrationSecret)),
+		rest.Post("/api/v1/integrations/{id}/rotate-secret", admins, 200, "integrations.rotate-secret", "Make a new webhook secret and tell the peer; the response shows it once", rest.Handle(a.rotateIntegrationSecret)),
 		rest.Post("/api/v1/integrations/{id}/enable", admins, 200, "integrations.enable", "Take an integration into use again", rest.Handle(a.enableIntegration)),
 		rest.Post("/api/v1/integrations/{id}/disable", admins, 200, "integrations.disable", "Stop an integration until it is enabled", rest.Handle(a.disableIntegration)),
 
@@ -127,11 +127,11 @@ func (a *API) routes() []rest.Route {
 func (a *API) endpointRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/api/v1/endpoints", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.list", "List endpoints", rest.Handle(a.listEndpoints)),
-		rest.Post("/api/v1/endpoints", admins.OrKey(keys.ScopeEndpoints), 201, "endpoints.create", "Subscribe an endpoint; the answer shows its secret once", rest.Handle(a.createEndpoint)),
+		rest.Post("/api/v1/endpoints", admins.OrKey(keys.ScopeEndpoints), 201, "endpoints.create", "Subscribe an endpoint; the response shows its secret once", rest.Handle(a.createEndpoint)),
 		rest.Get("/api/v1/endpoints/{id}", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.get", "Show an endpoint", rest.Handle(a.getEndpoint)),
 		rest.Put("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.update", "Replace an endpoint's settings, keeping its secret", rest.Handle(a.updateEndpoint)),
 		rest.Delete("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 204, "endpoints.delete", "Delete an endpoint", rest.Handle(a.deleteEndpoint)),
-		rest.Post("/api/v1/endpoints/{id}/rotate-secret", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", rest.Handle(a.rotateEndpointSecret)),
+		rest.Post("/api/v1/endpoints/{id}/rotate-secret", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the response shows it once", rest.Handle(a.rotateEndpointSecret)),
 		rest.Post("/api/v1/endpoints/{id}/recover", operators.OrKey(keys.ScopeRetry), 202, "endpoints.recover", "Count the stored events that an endpoint has no delivery of, or send them to it", rest.Handle(a.recoverEndpoint)),
 		rest.Post("/api/v1/endpoints/{id}/check-signature", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.check-signature", "Find why a receiver refuses the signature of a webhook", rest.Handle(a.checkSignature)),
 		rest.Post("/api/v1/endpoints/{id}/match", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.match", "Find whether an endpoint would get an event, without sending it", rest.Handle(a.matchEndpoint)),

@@ -113,7 +113,7 @@ func setup(t *testing.T) *bundle {
 		Products: func(string) (connect.Product, bool) { return connect.Product{}, false },
 	})
 	b.api, err = api.New(app, api.Deps{
-		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, KeyUse: limits, Directory: registry.NewDirectory(b.db),
+		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, KeyUse: limits, Registry: registry.New(b.db),
 		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), EventTypes: registry.NewEventTypes(b.db, code), Alerts: alerts.NewService(b.db, registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), b.mail), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: query.NewReader(b.db).PaceFrom(b.engine.directory.Pace), Replays: b.engine.replays, Requeuer: b.engine.requeuer, Discarder: b.engine.discarder,
 		Tail: b.engine.tail, Lookup: lookup.New(nil, query.NewReader(b.db)), Wake: b.engine.dispatcher.Wake, Now: b.clock.Now, Stopping: b.engine.stopping,

@@ -56,7 +56,7 @@ func (a *API) listTenants(ctx context.Context, in *listTenantsInput) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Directory.Tenants(ctx, registry.TenantFilter{Product: in.Product, Query: in.Query}, before, in.Limit+1)
+	rows, err := a.deps.Registry.Tenants(ctx, registry.TenantFilter{Product: in.Product, Query: in.Query}, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (a *API) listTenants(ctx context.Context, in *listTenantsInput) (*struct{ B
 }
 
 func (a *API) createTenant(ctx context.Context, in *createTenantInput) (*struct{ Body Tenant }, error) {
-	tenant, err := a.deps.Directory.CreateTenant(ctx, in.Body.Product, in.Body.Name, nilIfZero(in.Body.ExternalRef))
+	tenant, err := a.deps.Registry.CreateTenant(ctx, in.Body.Product, in.Body.Name, nilIfZero(in.Body.ExternalRef))
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (a *API) createTenant(ctx context.Context, in *createTenantInput) (*struct{
 }
 
 func (a *API) getTenant(ctx context.Context, in *idPath) (*struct{ Body Tenant }, error) {
-	tenant, err := a.deps.Directory.Tenant(ctx, in.ID)
+	tenant, err := a.deps.Registry.Tenant(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (a *API) getTenant(ctx context.Context, in *idPath) (*struct{ Body Tenant }
 
 func (a *API) updateTenant(ctx context.Context, in *updateTenantInput) (*struct{ Body Tenant }, error) {
 	state := registry.TenantState{Name: in.Body.Name, ExternalRef: in.Body.ExternalRef, Limits: registry.Limits(in.Body.Limits)}
-	tenant, changed, err := a.deps.Directory.UpdateTenant(ctx, in.ID, state)
+	tenant, changed, err := a.deps.Registry.UpdateTenant(ctx, in.ID, state)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ type DeletedTenant struct {
 
 func (a *API) deleteTenant(ctx context.Context, in *idPath) (*struct{ Body DeletedTenant }, error) {
 	setAuditResource(ctx, in.ID, in.ID)
-	deleted, err := a.deps.Directory.DeleteTenant(ctx, in.ID)
+	deleted, err := a.deps.Registry.DeleteTenant(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

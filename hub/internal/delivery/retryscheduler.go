@@ -191,8 +191,8 @@ func (r *RetryScheduler) runEnqueuer(ctx context.Context) {
 }
 
 const (
-	shortRetryPayload = 20 // of processes that write neither target nor tenant
-	retryPayload      = 52
+	bareRetryPayload = 20 // of processes that write neither target nor tenant
+	retryPayload     = 52
 )
 
 // payload returns the task's payload: id, attempts, target, tenant.
@@ -202,7 +202,7 @@ func (k retryKey) payload() []byte {
 }
 
 func parseRetry(payload []byte) (retryKey, error) {
-	if len(payload) != shortRetryPayload && len(payload) != retryPayload {
+	if len(payload) != bareRetryPayload && len(payload) != retryPayload {
 		return retryKey{}, fmt.Errorf("reading a retry task of %d bytes: %w", len(payload), asynq.SkipRetry)
 	}
 	key := retryKey{id: uuid.UUID(payload[:16]), attempts: int32(binary.BigEndian.Uint32(payload[16:]))}

@@ -197,7 +197,7 @@ func TestRetryTaskNamesTargetAndTenant(t *testing.T) {
 	read, err := parseRetry(key.payload())
 	require.NoError(t, err)
 	require.Equal(t, key, read)
-	read, err = parseRetry(key.payload()[:shortRetryPayload])
+	read, err = parseRetry(key.payload()[:bareRetryPayload])
 	require.NoError(t, err)
 	require.Equal(t, retryKey{id: key.id, attempts: 3}, read)
 	_, err = parseRetry(key.payload()[:21])

@@ -22,8 +22,8 @@ type DeletedTenant struct {
 // DeleteTenant deletes a tenant of an external product with its keys and endpoints, and
 // requests the erasure of its log. A hosted product deletes its tenants itself: that is a
 // [hub.ErrInvalid]. A tenant with integrations is a [hub.ErrConflict].
-func (d *Directory) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted DeletedTenant, err error) {
-	err = store.InTx(ctx, d.db, func(tx pgx.Tx) error {
+func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted DeletedTenant, err error) {
+	err = store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		row, err := queries.LockTenantToDelete(ctx, id)
 		if err != nil {
@@ -63,8 +63,8 @@ func (d *Directory) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted Del
 // DeleteProduct deletes an external product without tenants. A hosted one is a
 // [hub.ErrInvalid]. One that has tenants, or that tenants of other products are connected
 // to, is a [hub.ErrConflict].
-func (d *Directory) DeleteProduct(ctx context.Context, name string) (product Product, err error) {
-	err = store.InTx(ctx, d.db, func(tx pgx.Tx) error {
+func (r *Registry) DeleteProduct(ctx context.Context, name string) (product Product, err error) {
+	err = store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		row, err := queries.ProductForUpdate(ctx, name)
 		if err != nil {

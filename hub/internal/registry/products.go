@@ -21,15 +21,15 @@ var (
 	prefixPattern = regexp.MustCompile(`^[a-z][a-z0-9]{1,9}$`)
 )
 
-// Directory manages products and tenants.
-type Directory struct {
+// Registry manages products and tenants.
+type Registry struct {
 	db      *pgxpool.Pool
 	modules []Product
 }
 
-// NewDirectory returns a directory over db. modules are the products that this binary can
+// New returns a registry over db. modules are the products that this binary can
 // host, switched on or not: external ones have neither their names nor their prefixes.
-func NewDirectory(db *pgxpool.Pool, modules ...Product) *Directory { return &Directory{db, modules} }
+func New(db *pgxpool.Pool, modules ...Product) *Registry { return &Registry{db, modules} }
 
 // Product sends and receives events. It is hosted here as a module, or an external one
 // that an operator registered.
@@ -54,15 +54,15 @@ const (
 
 // CreateProduct registers an external product. Without a title the title is its name. A
 // taken or reserved name or prefix is a [hub.ErrConflict].
-func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product, error) {
+func (r *Registry) CreateProduct(ctx context.Context, product Product) (Product, error) {
 	if err := checkProduct(product); err != nil {
 		return Product{}, err
 	}
-	if err := d.checkReserved(product); err != nil {
+	if err := r.checkReserved(product); err != nil {
 		return Product{}, err
 	}
 	product.Title, product.Validation = cmp.Or(product.Title, product.Name), cmp.Or(product.Validation, ValidationOff)
-	row, err := dbgen.New(d.db).CreateProduct(ctx, dbgen.CreateProductParams{
+	row, err := dbgen.New(r.db).CreateProduct(ctx, dbgen.CreateProductParams{
 		Name: product.Name, Prefix: product.Prefix, Title: product.Title, Hosted: product.Hosted, Validation: product.Validation,
 	})
 	if err != nil {
@@ -92,11 +92,11 @@ func checkValidation(validation string) error {
 // UpdateProduct replaces an external product's title, its name where title is empty, and its
 // validation, which stays as it is where it is empty. It reports whether that changed
 // anything. A hosted product is a [hub.ErrInvalid].
-func (d *Directory) UpdateProduct(ctx context.Context, name, title, validation string) (product Product, changed bool, err error) {
+func (r *Registry) UpdateProduct(ctx context.Context, name, title, validation string) (product Product, changed bool, err error) {
 	if err := checkValidation(validation); err != nil {
 		return Product{}, false, err
 	}
-	err = store.InTx(ctx, d.db, func(tx pgx.Tx) error {
+	err = store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		row, err := queries.ProductForUpdate(ctx, name)
 		if err != nil {
@@ -127,14 +127,14 @@ func productStoreError(err error) error {
 }
 
 // Product loads one product; an unknown name is a [hub.ErrNotFound].
-func (d *Directory) Product(ctx context.Context, name string) (Product, error) {
-	row, err := dbgen.New(d.db).ProductByName(ctx, name)
+func (r *Registry) Product(ctx context.Context, name string) (Product, error) {
+	row, err := dbgen.New(r.db).ProductByName(ctx, name)
 	return Product(row), store.Wrap("loading the product", err)
 }
 
 // Products returns up to limit products, by name, that follow a name.
-func (d *Directory) Products(ctx context.Context, after string, limit int) ([]Product, error) {
-	rows, err := dbgen.New(d.db).ListProducts(ctx, after, int32(limit))
+func (r *Registry) Products(ctx context.Context, after string, limit int) ([]Product, error) {
+	rows, err := dbgen.New(r.db).ListProducts(ctx, after, int32(limit))
 	if err != nil {
 		return nil, store.Wrap("listing products", err)
 	}

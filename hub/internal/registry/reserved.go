@@ -12,14 +12,14 @@ import (
 
 // checkReserved returns a [hub.ErrConflict] if an external product cannot have its name
 // or its prefix.
-func (d *Directory) checkReserved(product Product) error {
+func (r *Registry) checkReserved(product Product) error {
 	if product.Hosted {
 		return nil
 	}
 	if product.Name == hub.ProductHub {
 		return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s is the hub's own.", hub.ProductHub)
 	}
-	for _, module := range d.modules {
+	for _, module := range r.modules {
 		if product.Name == module.Name {
 			return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s belongs to a product that this hub can host itself.", module.Name)
 		}
@@ -37,16 +37,16 @@ type Clash struct {
 }
 
 // FindClashes returns the external products that have the hub's name, or the name or
-// prefix of a module of the directory.
-func (d *Directory) FindClashes(ctx context.Context) ([]Clash, error) {
+// prefix of a module of the registry.
+func (r *Registry) FindClashes(ctx context.Context) ([]Clash, error) {
 	owners := map[string]string{hub.ProductHub: hub.ProductHub}
 	prefixes := make(map[string]string)
 	names, prefixList := []string{hub.ProductHub}, []string{}
-	for _, module := range d.modules {
+	for _, module := range r.modules {
 		owners[module.Name], prefixes[module.Prefix] = module.Name, module.Name
 		names, prefixList = append(names, module.Name), append(prefixList, module.Prefix)
 	}
-	rows, err := dbgen.New(d.db).ExternalProductsNamed(ctx, names, prefixList)
+	rows, err := dbgen.New(r.db).ExternalProductsNamed(ctx, names, prefixList)
 	if err != nil {
 		return nil, store.Wrap("looking for reserved names", err)
 	}
@@ -64,9 +64,9 @@ func (d *Directory) FindClashes(ctx context.Context) ([]Clash, error) {
 // RenameProduct changes the name of an external product, its key prefix or both; ""
 // keeps one. Its tenants stay, and its keys are valid with their old prefix. The log keeps
 // the old name. A hosted product is a [hub.ErrConflict].
-func (d *Directory) RenameProduct(ctx context.Context, name, newName, newPrefix string) (Product, error) {
+func (r *Registry) RenameProduct(ctx context.Context, name, newName, newPrefix string) (Product, error) {
 	var renamed dbgen.Product
-	err := store.InTx(ctx, d.db, func(tx pgx.Tx) error {
+	err := store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		row, err := queries.ProductForUpdate(ctx, name)
 		if err != nil {
@@ -85,7 +85,7 @@ func (d *Directory) RenameProduct(ctx context.Context, name, newName, newPrefix 
 		if err := checkProduct(product); err != nil {
 			return err
 		}
-		if err := d.checkReserved(product); err != nil {
+		if err := r.checkReserved(product); err != nil {
 			return err
 		}
 		renamed, err = queries.RenameProduct(ctx, dbgen.RenameProductParams{Name: name, NewName: product.Name, NewPrefix: product.Prefix})

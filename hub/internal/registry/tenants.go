@@ -78,8 +78,8 @@ func equalPointers[T comparable](a, b *T) bool {
 // CreateTenant creates a tenant of an external product. A hosted product creates its
 // tenants itself when they sign up: that is a [hub.ErrInvalid]. A taken external reference
 // is a [hub.ErrConflict].
-func (d *Directory) CreateTenant(ctx context.Context, product, name string, externalRef *string) (Tenant, error) {
-	queries := dbgen.New(d.db)
+func (r *Registry) CreateTenant(ctx context.Context, product, name string, externalRef *string) (Tenant, error) {
+	queries := dbgen.New(r.db)
 	ownerProduct, err := queries.ProductByName(ctx, product)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Tenant{}, hub.Invalid("body.product", "is not a known product")
@@ -113,8 +113,8 @@ func tenantStoreError(err error) error {
 }
 
 // Tenant loads one tenant; an unknown id is a [hub.ErrNotFound].
-func (d *Directory) Tenant(ctx context.Context, id uuid.UUID) (Tenant, error) {
-	row, err := dbgen.New(d.db).TenantByID(ctx, id)
+func (r *Registry) Tenant(ctx context.Context, id uuid.UUID) (Tenant, error) {
+	row, err := dbgen.New(r.db).TenantByID(ctx, id)
 	if err != nil {
 		return Tenant{}, store.Wrap("loading the tenant", err)
 	}
@@ -131,11 +131,11 @@ type TenantState struct {
 // UpdateTenant replaces a tenant's name, external reference and limits, and reports whether
 // that changed anything. Of a hosted product's tenant only the limits can change: the rest
 // is a [hub.ErrInvalid]. A taken external reference is a [hub.ErrConflict].
-func (d *Directory) UpdateTenant(ctx context.Context, id uuid.UUID, state TenantState) (tenant Tenant, changed bool, err error) {
+func (r *Registry) UpdateTenant(ctx context.Context, id uuid.UUID, state TenantState) (tenant Tenant, changed bool, err error) {
 	if err := state.Limits.check(); err != nil {
 		return Tenant{}, false, err
 	}
-	err = store.InTx(ctx, d.db, func(tx pgx.Tx) error {
+	err = store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		row, err := queries.TenantForUpdate(ctx, id)
 		if err != nil {
@@ -171,8 +171,8 @@ type TenantFilter struct {
 }
 
 // Tenants returns up to limit tenants, newest first, that follow the id before.
-func (d *Directory) Tenants(ctx context.Context, filter TenantFilter, before *uuid.UUID, limit int) ([]Tenant, error) {
-	rows, err := dbgen.New(d.db).ListTenants(ctx, dbgen.ListTenantsParams{
+func (r *Registry) Tenants(ctx context.Context, filter TenantFilter, before *uuid.UUID, limit int) ([]Tenant, error) {
+	rows, err := dbgen.New(r.db).ListTenants(ctx, dbgen.ListTenantsParams{
 		Product: pointer.NilIfZero(filter.Product), Pattern: containsPattern(filter.Query), Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
