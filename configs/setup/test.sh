@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Vets and tests the packages given (default: all), and closes with a summary: with
 # -vet=all go test does what go vet does, also to packages without tests, and not twice.
+# VET=off leaves that to a linter that did it.
 # PostgreSQL, Redis and a browser are fetched where this machine has none.
 # What go test prints is shown as it comes and kept in .cache/test.log.
 set -euo pipefail
@@ -33,7 +34,7 @@ processors=$(getconf _NPROCESSORS_ONLN)
 # A hundred programs are linked: without what debuggers read (stack traces do not need it)
 # that takes two thirds of the time.
 status=0
-go test -ldflags=-w -p $((processors + 1)) "${race[@]}" -vet=all -count=1 -timeout 25m "$@" 2>&1 | tee "$log" || status=$?
+go test -ldflags=-w -p $((processors + 1)) "${race[@]}" "-vet=${VET:-all}" -count=1 -timeout 25m "$@" 2>&1 | tee "$log" || status=$?
 
 # Tests that measure times have the machine to themselves, and the program as it is shipped.
 go list -f '{{.Dir}}' "$@" | while IFS= read -r dir; do [ ! -f "$dir/quiet_test.go" ] || echo "$dir"; done >.cache/quiet

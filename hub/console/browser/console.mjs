@@ -1,6 +1,6 @@
 // What the tests of all screens share: a logged-in page, and looks at it.
 import { readFileSync } from "node:fs";
-import { check, chromium, counted, expect, failures, visit } from "../../hubtest/browser/check.mjs";
+import { check, counted, expect, failures, launch, visit } from "../../hubtest/browser/check.mjs";
 
 export { expect };
 export const place = JSON.parse(readFileSync(0, "utf8"));
@@ -41,7 +41,7 @@ export async function tryAgain(page) {
 
 // run runs the steps in one browser each, and fails where a claim did not hold.
 export async function run(...steps) {
-	const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox"] });
+	const browser = await launch();
 	try {
 		for (const step of steps) await step(browser).catch((error) => failures.push(`${step.name}: ${error.stack || error}`));
 	} finally {

@@ -1,7 +1,7 @@
 // Every screen of both sides in the other languages: no English is left, nothing is cut off or
 // overlaps, axe finds nothing.
 import { join } from "node:path";
-import { chromium, counted, expect, failures, fits, lookFor, visit } from "../../hubtest/browser/check.mjs";
+import { counted, expect, failures, fits, launch, lookFor, visit } from "../../hubtest/browser/check.mjs";
 import { englishOf } from "./catalogues.mjs";
 import { logInAccount } from "./accounts.mjs";
 import { logIn, place } from "./console.mjs";
@@ -76,7 +76,7 @@ async function side(browser, locale, { product, email, password, paths }) {
 }
 
 const began = Date.now();
-const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox"] });
+const browser = await launch();
 try {
 	for (const locale of locales) await Promise.all(place.sides.map((visited) => side(browser, locale, visited).catch((error) => failures.push(`${locale} ${visited.product}: ${error.stack}`))));
 } finally {

@@ -4,7 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const require = createRequire(join(process.env.HUB_BROWSER_MODULES, "packages.cjs"));
-export const { chromium } = require("playwright-core");
+const { chromium } = require("playwright-core");
+
+// launch starts a browser. Most scripts run once on a page, and compiling them well takes longer.
+export const launch = (flags = []) => chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage", "--js-flags=--no-opt", ...flags] });
+
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 const phone = { width: 360, height: 740 };

@@ -2,7 +2,7 @@
 // pages and where the files go comes on stdin as JSON.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, counted, expect, failures, visit } from "../../../hub/hubtest/browser/check.mjs";
+import { counted, expect, failures, launch, visit } from "../../../hub/hubtest/browser/check.mjs";
 
 const place = JSON.parse(readFileSync(0, "utf8"));
 
@@ -42,7 +42,7 @@ async function photograph(page, name, width) {
 	await page.screenshot({ path: join(place.out, `${name}-${width}.png`), fullPage: true });
 }
 
-const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--font-render-hinting=none"] });
+const browser = await launch(["--hide-scrollbars", "--font-render-hinting=none"]);
 try {
 	await Promise.all([[390, 844], [1280, 900]].map(async ([width, height]) => {
 		for (const { name, path, zone, status, typed } of place.pages) {

@@ -1,7 +1,7 @@
 // Books in a real browser: with and without JavaScript, on a phone and a desktop, with
 // the keyboard alone, and through every state. What is where comes on stdin as JSON.
 import { readFileSync } from "node:fs";
-import { check, chromium, counted, expect, failures, tabTo, visit } from "../../../hub/hubtest/browser/check.mjs";
+import { check, counted, expect, failures, launch, tabTo, visit } from "../../../hub/hubtest/browser/check.mjs";
 
 const place = JSON.parse(readFileSync(0, "utf8"));
 const at = (slug, step = "", query = {}) => `${place.url}/book/${slug}${step && "/" + step}?${new URLSearchParams(query)}`;
@@ -217,7 +217,7 @@ async function asksTooMuch(browser) {
 	await page.context().close();
 }
 
-const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+const browser = await launch();
 try {
 	await Promise.all([
 		[booksAndChanges, asksTooMuch],

@@ -4,7 +4,7 @@
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, counted, expect, failures, visit } from "../../../hubtest/browser/check.mjs";
+import { counted, expect, failures, launch, visit } from "../../../hubtest/browser/check.mjs";
 
 const require = createRequire(join(process.env.HUB_BROWSER_MODULES, "packages.cjs"));
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -12,7 +12,7 @@ const { url, token, references } = JSON.parse(readFileSync(0, "utf8"));
 // What the library itself violates, see docs/README.md.
 const ofTheLibrary = ["button-name", "color-contrast", "target-size"];
 
-const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox"] });
+const browser = await launch();
 try {
 	for (const [path, { title, summary }] of Object.entries(references)) {
 		const page = await visit(browser, { viewport: { width: 1280, height: 900 }, extraHTTPHeaders: {} });

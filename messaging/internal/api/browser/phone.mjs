@@ -1,7 +1,7 @@
 // Uses the page of the simulated phones in a real browser, with the keyboard alone, and looks
 // at each of its states. What is where comes on stdin as JSON.
 import { readFileSync } from "node:fs";
-import { check, chromium, counted, expect, failures, tabTo, visit } from "../../../../hub/hubtest/browser/check.mjs";
+import { check, counted, expect, failures, launch, tabTo, visit } from "../../../../hub/hubtest/browser/check.mjs";
 
 const place = JSON.parse(readFileSync(0, "utf8"));
 const look = (page, name) => check(page, name, { width: 390, height: 844 });
@@ -68,7 +68,7 @@ async function usesPhone(browser) {
 	await page.context().close();
 }
 
-const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+const browser = await launch();
 try {
 	await usesPhone(browser).catch((error) => failures.push(error.stack || String(error)));
 } finally {
