@@ -101,7 +101,9 @@ func decodeDataURL(t *testing.T, address string) image.Image {
 func differingPixels(t *testing.T, a, b image.Image) (count int) {
 	t.Helper()
 	require.Equal(t, a.Bounds(), b.Bounds())
-	isDark := func(picture image.Image, x, y int) bool { return color.GrayModel.Convert(picture.At(x, y)).(color.Gray).Y < 128 }
+	isDark := func(picture image.Image, x, y int) bool {
+		return color.GrayModel.Convert(picture.At(x, y)).(color.Gray).Y < 128
+	}
 	for x := range a.Bounds().Dx() {
 		for y := range a.Bounds().Dy() {
 			if isDark(a, x, y) != isDark(b, x, y) {
