@@ -188,6 +188,43 @@ func TestBridgeMessages(t *testing.T) {
 	require.Equal(t, "Later", c.bridge.Accepted()[1].Body)
 }
 
+// A contact that plays a voice message is the furthest that a message comes; a sticker that it
+// sends is a sticker.
+func TestBridgePlayedAudioAndSticker(t *testing.T) {
+	t.Parallel()
+	c := newBridgedCompany(t)
+	c.pair()
+	require.Equal(t, 200, c.receive("in-1", "Hi there"))
+	ticket := c.Tickets("")[0]
+	path := messagingtest.TicketPath(ticket)
+	sent := c.Upload(path, nil, messagingtest.File{Name: "voice.ogg", Content: oggFile})
+	require.Equal(t, []any{201, "audio", 1.0}, []any{sent.Status, sent.Body["mediaType"], sent.Body["ack"]}, sent.Text)
+	stream, status := openStream(t, c.Company, "", "Authorization", "Bearer "+c.Token)
+	require.Equal(t, 200, status)
+	for _, receipt := range []struct{ ack, want float64 }{{2, 2}, {3, 3}, {4, 4}, {3, 4}, {-1, 4}} {
+		require.Equal(t, 200, c.bridge.Report(t, c.id, "receipt", object{"remoteIds": []string{c.accepted().RemoteID}, "ack": receipt.ack}))
+		last := lastMessages(c.Company, path, 1)[0]
+		require.Equal(t, []any{sent.Body["id"], receipt.want, nil}, []any{last["id"], last["ack"], last["errorCode"]}, receipt.ack)
+	}
+	_, played := stream.until("ack update")
+	for played.Data["message"].(object)["ack"] != 4.0 {
+		_, played = stream.until("ack update")
+	}
+	require.Equal(t, sent.Body["id"], played.Data["message"].(object)["id"])
+	require.Equal(t, 400, c.bridge.Report(t, c.id, "receipt", object{"remoteIds": []string{c.accepted().RemoteID}, "ack": 5}))
+
+	reference := c.bridge.AddFile(webpFile)
+	require.Equal(t, 200, c.bridge.Report(t, c.id, "message", object{"remoteId": "in-2", "from": cloudContact, "at": time.Now(), "media": object{"type": "sticker", "mimeType": "image/webp", "reference": reference}}))
+	sticker := lastMessages(c.Company, path, 1)[0]
+	require.Equal(t, "sticker", sticker["mediaType"])
+	require.Eventually(t, func() bool {
+		sticker = lastMessages(c.Company, path, 1)[0]
+		return sticker["mediaUrl"] != nil
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, []any{"sticker", nil}, []any{sticker["mediaType"], sticker["errorCode"]}, "also when its file is there")
+	require.Equal(t, 200, c.Call("GET", sticker["mediaUrl"].(string), nil).Status)
+}
+
 // States are taken in the bridge's order, whatever the order of their arrival.
 func TestBridgeStates(t *testing.T) {
 	t.Parallel()

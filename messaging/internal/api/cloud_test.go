@@ -271,7 +271,7 @@ func TestCloudMessages(t *testing.T) {
 	for _, status := range []struct {
 		name string
 		ack  float64
-	}{{"read", 3}, {"delivered", 3}, {"unknown", 3}} {
+	}{{"read", 3}, {"delivered", 3}, {"unknown", 3}, {"played", 4}, {"read", 4}} {
 		deliver(company, connection, cloudSecret, cloudWebhook(cloudPhone, fmt.Sprintf(`"statuses":[{"id":%q,"status":%q}]`, remote, status.name)))
 		last := company.Get(messages)["messages"].([]any)[1].(object)
 		require.Equal(t, []any{sent["id"], status.ack}, []any{last["id"], last["ack"]}, status.name)

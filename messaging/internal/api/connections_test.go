@@ -1,8 +1,16 @@
 package api_test
 
 import (
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/png"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/boombuler/barcode"
+	"github.com/boombuler/barcode/qr"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/messaging/internal/messagingtest"
@@ -46,4 +54,62 @@ func TestConnectionSettings(t *testing.T) {
 	require.Equal(t, "ERR_NO_WAPP_FOUND", company.OK(404, "GET", path(first), nil)["error"])
 	company.OK(200, "DELETE", path(third), nil)
 	require.Equal(t, true, company.Get(path(second))["isDefault"], "of those that are left")
+}
+
+// The picture of a QR code is that of its text, and both are renewed when they expire.
+func TestQRCodePicture(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC))
+	path := messagingtest.Path("/whatsapp", company.OK(201, "POST", "/whatsapp", object{"name": "Reception"}))
+	var last object
+	for range 2 {
+		code := company.Get(path + "/qrCode")
+		require.Zero(t, differingPixels(t, pictureOf(t, code["qrcode"].(string)), decodeDataURL(t, code["image"].(string))))
+		expires, err := time.Parse(time.RFC3339, code["expiresAt"].(string))
+		require.NoError(t, err)
+		require.Equal(t, company.Hub.Clock.Now().Add(time.Minute), expires)
+		require.Equal(t, []any{code["qrcode"], code["expiresAt"]}, []any{company.Get(path)["qrcode"], company.Get(path)["qrExpiresAt"]})
+		require.NotEqual(t, last["qrcode"], code["qrcode"])
+		require.NotEqual(t, last["image"], code["image"])
+		last = code
+		company.Hub.Clock.Advance(61 * time.Second)
+	}
+	company.OK(400, "POST", "/sandbox/phones/"+company.AddPhone("Company phone")+"/scan", object{"code": last["qrcode"]})
+}
+
+// pictureOf returns the QR code of a text.
+func pictureOf(t *testing.T, text string) image.Image {
+	t.Helper()
+	code, err := qr.Encode(text, qr.M, qr.Auto)
+	require.NoError(t, err)
+	code, err = barcode.Scale(code, 320, 320)
+	require.NoError(t, err)
+	return code
+}
+
+// decodeDataURL returns the PNG of a data URL.
+func decodeDataURL(t *testing.T, address string) image.Image {
+	t.Helper()
+	content, isPNG := strings.CutPrefix(address, "data:image/png;base64,")
+	require.True(t, isPNG, address)
+	picture, err := png.Decode(base64.NewDecoder(base64.StdEncoding, strings.NewReader(content)))
+	require.NoError(t, err)
+	return picture
+}
+
+// differingPixels returns how many pixels are dark in one of two pictures alone.
+func differingPixels(t *testing.T, a, b image.Image) (count int) {
+	t.Helper()
+	require.Equal(t, a.Bounds(), b.Bounds())
+	isDark := func(picture image.Image, x, y int) bool {
+		return color.GrayModel.Convert(picture.At(x, y)).(color.Gray).Y < 128
+	}
+	for x := range a.Bounds().Dx() {
+		for y := range a.Bounds().Dy() {
+			if isDark(a, x, y) != isDark(b, x, y) {
+				count++
+			}
+		}
+	}
+	return count
 }

@@ -209,8 +209,8 @@ func (f ContactFields) applyTo(c *store.Contact, now time.Time) error {
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	hasNone := c.Number == "" && c.LID != nil && !f.Number.Set // no event had it yet
-	if !hasNone && !chat.IsNumber(c.Number) {
+	isKept := !f.Number.Set && (c.Number != "" || c.LID != nil) // without a number no event had it yet
+	if !isKept && !chat.IsNumber(c.Number) {
 		return errInvalidNumber("body.number")
 	}
 	if c.Consent != earlierConsent {

@@ -87,6 +87,49 @@ func TestContactValidation(t *testing.T) {
 	require.EqualValues(t, 1, company.Get("/contacts")["count"])
 }
 
+// A Brazilian number has its area code and eight or nine digits behind it. What is shorter or longer
+// is no number, for the send API and for contacts; nothing is stored or sent.
+func TestLengthsOfBrazilianNumbers(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	company.Connect()
+	program := company.As(company.APIToken())
+	const path, rule = "/api/messages/send", "Invalid number format: digits with country code"
+	for name, number := range map[string]string{
+		"a mobile with a digit too many":    "55119876543210",
+		"the longest number":                "551198765432101",
+		"without area code":                 "55987654321",
+		"without area code and ninth digit": "5587654321",
+		"without area code and a digit":     "558765432",
+		"behind the dialling prefix 0":      "55011987654321",
+		"the country code alone":            "55",
+	} {
+		require.Equal(t, rule, program.Refused(400, "ERR_INVALID_NUMBER", "POST", path, object{"number": number, "body": "x"})["detail"], name)
+		company.Refused(400, "ERR_INVALID_NUMBER", "POST", "/contacts", object{"name": "Ana", "number": number})
+	}
+	imported := company.ImportContacts("name,number\nAna,55119876543210\nBia,551198765\n", nil).Body
+	require.Equal(t, []any{0.0, 2.0}, []any{imported["created"], imported["failed"]}, imported)
+	require.Empty(t, company.Get("/contacts")["contacts"])
+	require.Empty(t, company.Tickets(""))
+
+	// A mobile number is one contact with its ninth digit and without; a landline has none.
+	const with, without, landline = "5511987654377", "551187654377", "551133334477"
+	sent := program.OK(200, "POST", path, object{"number": with, "body": "With"})
+	again := program.OK(200, "POST", path, object{"number": without, "body": "Without"})
+	require.Equal(t, []any{sent["contactId"], sent["ticketId"]}, []any{again["contactId"], again["ticketId"]})
+	company.Refused(400, "ERR_DUPLICATED_CONTACT", "POST", "/contacts", object{"name": "Ana", "number": without})
+	contact := messagingtest.Path("/contacts", object{"id": sent["contactId"]})
+	company.Refused(400, "ERR_INVALID_NUMBER", "PUT", contact, object{"number": with + "0"})
+	require.Equal(t, []any{without, with}, []any{company.OK(200, "PUT", contact, object{"number": without})["number"], company.Get(contact)["numberKey"]}, "it may be written in either form")
+	made := company.OK(201, "POST", "/contacts", object{"name": "Reception", "number": landline})
+	require.Equal(t, landline, made["numberKey"])
+	require.Equal(t, made["id"], program.OK(200, "POST", path, object{"number": landline, "body": "x"})["contactId"])
+
+	// Where a number was stored under an earlier rule, the rest can still be changed.
+	company.Hub.Exec(`update messaging.contacts set number = '558765432', number_key = '558765432' where id = $1`, int64(made["id"].(float64)))
+	require.Equal(t, "Front desk", company.OK(200, "PUT", messagingtest.Path("/contacts", made), object{"name": "Front desk"})["name"])
+}
+
 // A user that is no administrator sees contacts without a ticket and those of tickets it
 // sees, and deletes none.
 func TestContactRights(t *testing.T) {

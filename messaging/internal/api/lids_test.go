@@ -130,6 +130,8 @@ func checkMergeOfTickets(c *bridgedCompany) {
 	c.report("in-2", "From the LID", object{"lid": anaLID})
 	other := c.Tickets("searchParam=170000000000001")[0]
 	owner := c.OK(200, "PUT", messagingtest.TicketPath(other), object{"status": "open"})["userId"]
+	receiver := messagingtest.NewReceiver(t)
+	c.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"ticket.updated"}})
 	c.bridge.ChangeState(c.id, object{"status": "TIMEOUT"})
 	require.Equal(t, 200, c.bridge.Report(t, c.id, "state", c.bridge.State(c.id)))
 	c.OK(201, "POST", messagingtest.TicketPath(other)+"/messages", object{"body": "Waits"})
@@ -137,6 +139,8 @@ func checkMergeOfTickets(c *bridgedCompany) {
 	_, ticket, texts := c.chat()
 	require.Equal(t, []any{kept["id"], "open", owner}, []any{ticket["id"], ticket["status"], ticket["userId"]})
 	require.EqualValues(t, 3, ticket["unreadMessages"])
+	updated := receiver.Next().Data
+	require.Equal(t, []any{kept["id"], "pending", "open"}, []any{updated["ticket"].(object)["id"], updated["previousStatus"], updated["ticket"].(object)["status"]})
 	require.Equal(t, []string{"From the number", "From the LID", "Waits", "Both"}, texts)
 	c.pair()
 	c.FlushOutbox()

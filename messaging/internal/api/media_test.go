@@ -32,6 +32,9 @@ var (
 	oggFile = append([]byte("OggS\x00\x02"), make([]byte, 100)...)
 )
 
+// webpFile is a picture of one pixel.
+const webpFile = "RIFF\x22\x00\x00\x00WEBPVP8 \x16\x00\x00\x000\x01\x00\x9d\x01*\x01\x00\x01\x00\x0e\xc0\xfe%\xa4\x00\x03p\x00\x00\x00\x00"
+
 // openTicket makes a ticket of a new phone and opens it.
 func openTicket(company *messagingtest.Company) (connection messagingtest.Connection, phone, ticketPath string) {
 	company.T.Helper()
@@ -104,6 +107,45 @@ func TestUploadedMedia(t *testing.T) {
 	other.SendFromPhone(writer, theirs, "Hi")
 	path := messagingtest.TicketPath(other.Tickets("")[0])
 	other.Refused(404, "ERR_NO_MEDIA_FOUND", "POST", path+"/messages", object{"body": "x", "mediaUrl": plain})
+}
+
+// Each kind of file is a message of its kind, whichever name the form's field has, and its phone
+// gets its bytes. Pictures are encoded anew; a WebP is a picture, not a sticker.
+func TestKindsOfUploads(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	_, phone, ticket := openTicket(company)
+	container := func(brand string) []byte { return append([]byte("\x00\x00\x00\x18ftyp"+brand), make([]byte, 100)...) }
+	for i, test := range []struct {
+		file       messagingtest.File
+		kind, mime string
+	}{
+		{messagingtest.File{Name: "voice.ogg", Type: "audio/ogg; codecs=opus", Content: oggFile}, "audio", "audio/ogg"},
+		{messagingtest.File{Name: "song.mp3", Content: append([]byte("ID3\x03\x00"), make([]byte, 100)...)}, "audio", "audio/mpeg"},
+		{messagingtest.File{Name: "memo.m4a", Content: container("M4A ")}, "audio", "audio/mp4"},
+		{messagingtest.File{Name: "film.mp4", Type: "video/mp4", Content: container("isom")}, "video", "video/mp4"},
+		{messagingtest.File{Name: "film.3gp", Content: container("3gp4")}, "video", "video/3gpp"},
+		{messagingtest.File{Name: "smile.webp", Type: "image/webp", Content: []byte(webpFile)}, "image", "image/png"},
+		{messagingtest.File{Name: "contract.pdf", Content: pdfFile}, "document", "application/pdf"},
+	} {
+		test.file.Field = []string{"medias", "medias[]"}[i%2]
+		sent := company.Upload(ticket, nil, test.file)
+		require.Equal(t, 201, sent.Status, sent.Text)
+		require.Equal(t, []any{test.kind, test.mime, nil}, []any{sent.Body["mediaType"], sent.Body["mimeType"], sent.Body["errorCode"]}, test.file.Name)
+		inbox := company.Get("/sandbox/phones/" + phone + "/inbox")["messages"].([]any)
+		require.Len(t, inbox, i+1)
+		got := company.As("").Call("GET", inbox[i].(object)["mediaUrl"].(string), nil)
+		require.Equal(t, []any{200, test.mime}, []any{got.Status, got.Header.Get("Content-Type")}, test.file.Name)
+		if test.kind != "image" {
+			require.Equal(t, string(test.file.Content), got.Text, test.file.Name)
+		}
+	}
+	// Both fields in one form: each file becomes a message.
+	both := company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: pdfFile}, messagingtest.File{Name: "b.ogg", Content: oggFile, Field: "medias[]"})
+	require.Equal(t, 201, both.Status, both.Text)
+	messages := lastMessages(company, ticket, 2)
+	require.Equal(t, []any{"a.pdf", "document", "b.ogg", "audio"}, []any{messages[0]["mediaName"], messages[0]["mediaType"], messages[1]["mediaName"], messages[1]["mediaType"]})
+	require.Equal(t, 400, company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: pdfFile, Field: "files"}).Status)
 }
 
 // A signed address is valid for an hour.

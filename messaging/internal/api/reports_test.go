@@ -77,3 +77,80 @@ func TestReports(t *testing.T) {
 		company.Get(path + "?dateFrom=2026-03-02&dateTo=2027-03-02") // 366 days
 	}
 }
+
+// A report of a queue or a user counts the tickets of that queue and user alone, in each of its
+// numbers; of both, those that both have.
+func TestReportFilters(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 2, 15, 0, 0, 0, time.UTC))
+	connection := company.Connect()
+	sales := messagingtest.ID(company.OK(201, "POST", "/queue", object{"name": "Sales", "color": "#0000ff"}))
+	support := messagingtest.ID(company.OK(201, "POST", "/queue", object{"name": "Support", "color": "#00ff00"}))
+	_, bia := company.AddUser(object{"name": "Bia L."})
+	_, caio := company.AddUser(object{"name": "Caio"})
+	plan := []struct {
+		queue, user   int64
+		wait, support time.Duration // support 0: it is open
+	}{
+		{sales, bia, 2 * time.Minute, 4 * time.Minute}, {sales, bia, 4 * time.Minute, 0}, {sales, caio, 6 * time.Minute, 20 * time.Minute}, {support, bia, 10 * time.Minute, 40 * time.Minute}, {sales, 0, 0, 0},
+	}
+	for i, ticket := range plan {
+		path := messagingtest.TicketPath(receiveFrom(company, connection, fmt.Sprintf("Contact %d", i), "Hi"))
+		if company.OK(200, "PUT", path, object{"queueId": ticket.queue}); ticket.user == 0 {
+			continue // it waits
+		}
+		company.Advance(ticket.wait)
+		company.OK(200, "PUT", path, object{"status": "open", "userId": ticket.user})
+		if ticket.support > 0 {
+			company.Advance(ticket.support)
+			company.OK(200, "PUT", path, object{"status": "closed"})
+		}
+	}
+	for filter, want := range map[string][]float64{ // total, open, pending, closed, wait, support, opened, closed that day
+		"":                                  {5, 1, 1, 3, 5.5, 21.33, 5, 3},
+		fmt.Sprintf("?queueId=%d", sales):   {4, 1, 1, 2, 4, 12, 4, 2},
+		fmt.Sprintf("?queueId=%d", support): {1, 0, 0, 1, 10, 40, 1, 1},
+		fmt.Sprintf("?userId=%d", bia):      {3, 1, 0, 2, 5.33, 22, 3, 2},
+		fmt.Sprintf("?userId=%d", caio):     {1, 0, 0, 1, 6, 20, 1, 1},
+		fmt.Sprintf("?queueId=%d&userId=%d", sales, bia):    {2, 1, 0, 1, 3, 4, 2, 1},
+		fmt.Sprintf("?queueId=%d&userId=%d", support, caio): {0, 0, 0, 0, 0, 0, 0, 0},
+	} {
+		report := company.Get("/reports/tickets" + filter)
+		day := report["series"].([]any)[29].(object)
+		require.Equal(t, want, []float64{
+			report["total"].(float64), report["open"].(float64), report["pending"].(float64), report["closed"].(float64), report["avgWaitTime"].(float64), report["avgSupportTime"].(float64),
+			day["opened"].(float64), day["closed"].(float64),
+		}, filter)
+		require.EqualValues(t, 5, report["leads"], "of any queue and user")
+	}
+	for filter, want := range map[string]map[string][]float64{ // tickets, closed, support
+		"":                                {"Bia": {0, 0, 0}, "Bia L.": {3, 2, 22}, "Caio": {1, 1, 20}},
+		fmt.Sprintf("?queueId=%d", sales): {"Bia": {0, 0, 0}, "Bia L.": {2, 1, 4}, "Caio": {1, 1, 20}},
+		fmt.Sprintf("?userId=%d", bia):    {"Bia L.": {3, 2, 22}},
+		fmt.Sprintf("?queueId=%d&userId=%d", sales, bia): {"Bia L.": {2, 1, 4}},
+	} {
+		require.Equal(t, want, rowsOfReport(company, "users", filter, "tickets", "closed", "avgSupportTime"), filter)
+	}
+	for filter, want := range map[string]map[string][]float64{ // open, pending, closed, wait, support
+		"":                                  {"Sales": {1, 1, 2, 4, 12}, "Support": {0, 0, 1, 10, 40}},
+		fmt.Sprintf("?queueId=%d", support): {"Support": {0, 0, 1, 10, 40}},
+		fmt.Sprintf("?userId=%d", bia):      {"Sales": {1, 0, 1, 3, 4}, "Support": {0, 0, 1, 10, 40}},
+		fmt.Sprintf("?queueId=%d&userId=%d", sales, caio): {"Sales": {0, 0, 1, 6, 20}},
+	} {
+		require.Equal(t, want, rowsOfReport(company, "queues", filter, "open", "pending", "closed", "avgWaitTime", "avgSupportTime"), filter)
+	}
+}
+
+// rowsOfReport returns numbers of each row of a report, by the row's name.
+func rowsOfReport(company *messagingtest.Company, name, filter string, members ...string) map[string][]float64 {
+	company.T.Helper()
+	rows := make(map[string][]float64)
+	for _, row := range company.Get("/reports/" + name + filter)[name].([]any) {
+		var numbers []float64
+		for _, member := range members {
+			numbers = append(numbers, row.(object)[member].(float64))
+		}
+		rows[row.(object)["name"].(string)] = numbers
+	}
+	return rows
+}

@@ -98,6 +98,60 @@ func TestNetworkActions(t *testing.T) {
 	company.Refused(400, "ERR_VALIDATION", "POST", fmt.Sprintf("/sandbox/connections/%d/explode", connection.ID), nil)
 }
 
+// A phone reads its inbox on from the cursor of the last answer. What it marks as read is read for
+// the sender too: the messages that it names, else all.
+func TestPhoneInbox(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	_, ana, ticket := openTicket(company)
+	inbox := func(after any) (texts []string, cursor any) {
+		answer := company.Get(fmt.Sprintf("/sandbox/phones/%s/inbox?after=%v", ana, after))
+		for _, message := range answer["messages"].([]any) {
+			texts = append(texts, message.(object)["body"].(string))
+		}
+		return texts, answer["cursor"]
+	}
+	send := func(texts ...string) {
+		for _, text := range texts {
+			company.OK(201, "POST", ticket+"/messages", object{"body": text})
+		}
+	}
+	texts, begin := inbox(0)
+	require.Equal(t, []any{0, 0.0}, []any{len(texts), begin})
+	send("One", "Two")
+	texts, afterTwo := inbox(begin)
+	require.Equal(t, []string{"One", "Two"}, texts)
+	texts, same := inbox(afterTwo)
+	require.Empty(t, texts)
+	require.Equal(t, afterTwo, same, "nothing came")
+	send("Three", "Four")
+	texts, _ = inbox(afterTwo)
+	require.Equal(t, []string{"Three", "Four"}, texts, "not those before the cursor")
+	texts, _ = inbox(0)
+	require.Equal(t, []string{"One", "Two", "Three", "Four"}, texts)
+	company.Refused(400, "ERR_VALIDATION", "GET", "/sandbox/phones/"+ana+"/inbox?after=-1", nil)
+
+	acks := func() (list []float64) {
+		for _, message := range lastMessages(company, ticket, 4) {
+			list = append(list, message["ack"].(float64))
+		}
+		return list
+	}
+	require.Equal(t, []float64{2, 2, 2, 2}, acks())
+	received := company.Get("/sandbox/phones/" + ana + "/inbox")["messages"].([]any)
+	named := []any{received[1].(object)["id"], received[3].(object)["id"], "sbx-unknown"}
+	company.OK(200, "POST", "/sandbox/phones/"+ana+"/read", object{"ids": named})
+	require.Equal(t, []float64{2, 3, 2, 3}, acks(), "those that it names")
+	bruno := company.AddPhone("Bruno")
+	company.OK(200, "POST", "/sandbox/phones/"+bruno+"/read", object{"ids": []any{received[0].(object)["id"]}})
+	require.Equal(t, []float64{2, 3, 2, 3}, acks(), "another phone's reading is not the contact's")
+	for _, body := range []any{nil, object{}} {
+		send("Five")
+		company.OK(200, "POST", "/sandbox/phones/"+ana+"/read", body)
+		require.Equal(t, []float64{3, 3, 3, 3}, acks(), "all")
+	}
+}
+
 // The page of phones is the hub's alone: it loads nothing from elsewhere.
 func TestPhonePage(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,20 @@ func TestSignUp(t *testing.T) {
 	anybody.OK(201, "POST", "/auth/signup", object{"name": "Bo", "email": "another@example.com", "password": strings.Repeat("1", 128)})
 }
 
+// The phone of a sign-up is the company's, as it was given; without one it has none.
+func TestSignUpPhone(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	anybody := company.As("")
+	require.Empty(t, company.Get("/company")["phone"])
+	for i, phone := range []string{"+55 (11) 3333-4444", strings.Repeat("1", 40), ""} {
+		made := anybody.OK(201, "POST", "/auth/signup", object{"name": "Bia", "email": fmt.Sprintf("phone%d-%s", i, company.Email), "password": "12345", "phone": phone})
+		require.Equal(t, phone, company.As(made["token"].(string)).Get("/company")["phone"])
+	}
+	anybody.Refused(400, "ERR_VALIDATION", "POST", "/auth/signup", object{"name": "Bia", "email": "long-" + company.Email, "password": "12345", "phone": strings.Repeat("1", 41)})
+	anybody.Refused(401, "ERR_INVALID_CREDENTIALS", "POST", "/auth/login", object{"email": "long-" + company.Email, "password": "12345"})
+}
+
 // What needs a connection says so where the company has none, or it was deleted.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()

@@ -171,6 +171,75 @@ func TestResumeBeforeTheFirstEvent(t *testing.T) {
 	require.Equal(t, 400, status)
 }
 
+// A stream that comes back within the hour for which changes are kept gets what it missed. One that
+// missed what is no longer kept gets the event reset, and what comes then.
+func TestResumeWithinAnHour(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	bearer := []string{"Authorization", "Bearer " + company.Token}
+	resume := func(id string) *eventStream {
+		stream, status := openStream(t, company, "", append(bearer, "Last-Event-ID", id)...)
+		require.Equal(t, 200, status)
+		return stream
+	}
+	add := func(name string) {
+		company.OK(201, "POST", "/contacts", object{"name": name, "number": company.AddPhone(name)})
+	}
+	// age makes the changes up to an id so old, and runs the job that deletes what is too old.
+	age := func(upTo string, minutes int) {
+		company.Hub.Exec(`update messaging.changes set at = now() - make_interval(mins => $3) where company_id = $1 and seq <= $2::text::bigint`, company.ID, upTo, minutes)
+		company.RunJob("expired-changes")
+	}
+	requireContacts := func(stream *eventStream, names ...string) (ids []string) {
+		for _, name := range names {
+			event := stream.next()
+			require.Equal(t, "contact", event.Name)
+			require.Equal(t, name, event.Data["contact"].(object)["name"])
+			ids = append(ids, event.ID)
+		}
+		return ids
+	}
+	stream, _ := openStream(t, company, "", bearer...)
+	begin := stream.position()
+	for _, name := range []string{"Ana", "Bruno", "Carla"} {
+		add(name)
+	}
+	ids := requireContacts(stream, "Ana", "Bruno", "Carla")
+	stream.cancel()
+
+	age(ids[2], 59)
+	requireContacts(resume(begin), "Ana", "Bruno", "Carla")
+	age(ids[1], 61)
+	for _, id := range []string{begin, ids[0]} { // Bruno's change is missing
+		stream := resume(id)
+		reset := stream.next()
+		require.Equal(t, []string{"reset", ids[2]}, []string{reset.Name, reset.ID}, id)
+		require.Empty(t, reset.Data)
+	}
+	requireContacts(resume(ids[1]), "Carla")
+	age(ids[2], 61)
+	upToDate, outdated := resume(ids[2]), resume(ids[1])
+	require.Equal(t, "reset", outdated.next().Name)
+	add("Dora")
+	requireContacts(upToDate, "Dora") // who has missed nothing needs no reset
+	requireContacts(outdated, "Dora")
+}
+
+// A ticket opens a stream for a minute.
+func TestStreamTicketExpires(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC))
+	made := company.OK(201, "POST", "/events/ticket", nil)
+	require.Equal(t, "2027-03-01T12:01:00Z", made["expiresAt"])
+	second := company.OK(201, "POST", "/events/ticket", nil)
+	company.Hub.Clock.Advance(59 * time.Second)
+	_, status := openStream(t, company, "?ticket="+made["ticket"].(string))
+	require.Equal(t, 200, status)
+	company.Hub.Clock.Advance(time.Second)
+	_, status = openStream(t, company, "?ticket="+second["ticket"].(string))
+	require.Equal(t, 401, status)
+}
+
 // Browsers open a stream with a ticket, which is good for one use.
 func TestStreamTicket(t *testing.T) {
 	t.Parallel()

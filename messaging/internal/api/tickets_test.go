@@ -120,6 +120,36 @@ func TestTicketTransitions(t *testing.T) {
 	require.Equal(t, "ERR_NO_TICKET_FOUND", company.OK(404, "GET", path, nil)["error"])
 }
 
+// A ticket that is moved to another connection goes on there: what users send, and what the contact
+// sends there. On the earlier connection the contact gets a new ticket.
+func TestTicketMovesToAnotherConnection(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	first, second := company.Connect(), company.Connect()
+	ana := receiveFrom(company, first, "Ana", "Hi")
+	path, phone := messagingtest.TicketPath(ana), ana["contact"].(object)["number"].(string)
+	moved := company.OK(200, "PUT", path, object{"status": "open", "whatsappId": second.ID})
+	require.Equal(t, []any{ana["id"], float64(second.ID), "open"}, []any{moved["id"], moved["whatsappId"], moved["status"]})
+	require.EqualValues(t, second.ID, moved["whatsapp"].(object)["id"])
+	require.EqualValues(t, second.ID, company.OK(201, "POST", path+"/messages", object{"body": "From the other number"})["whatsappId"])
+	inbox := company.Get("/sandbox/phones/" + phone + "/inbox")["messages"].([]any)
+	require.Equal(t, []any{second.Number, "From the other number"}, []any{inbox[0].(object)["from"], inbox[0].(object)["body"]})
+	company.SendFromPhone(phone, second, "Thank you")
+	require.Equal(t, []string{"Hi", "From the other number", "Thank you"}, bodies(company, path))
+
+	// On the earlier connection there is room for another ticket; two on one connection are refused.
+	company.SendFromPhone(phone, first, "To the first number")
+	tickets := company.Tickets("searchParam=" + phone)
+	require.Len(t, tickets, 2)
+	require.Equal(t, []any{float64(first.ID), "pending"}, []any{tickets[0]["whatsappId"], tickets[0]["status"]})
+	company.Refused(400, "ERR_OTHER_OPEN_TICKET", "PUT", path, object{"whatsappId": first.ID})
+	theirs := company.AnotherCompany().Connect()
+	company.Refused(404, "ERR_NO_WAPP_FOUND", "PUT", path, object{"whatsappId": theirs.ID})
+	company.Refused(404, "ERR_NO_WAPP_FOUND", "PUT", path, object{"whatsappId": theirs.ID, "status": "closed"})
+	still := company.Get(path)
+	require.Equal(t, []any{float64(second.ID), "open"}, []any{still["whatsappId"], still["status"]})
+}
+
 // A message quotes messages of its own ticket only.
 func TestQuoteOfAnotherTicket(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,34 @@ func TestUsers(t *testing.T) {
 	company.Refused(404, "ERR_NO_USER_FOUND", "DELETE", path, nil)
 }
 
+// A login names the user's queues by their ids; so does a renewed one, which has those of now. The
+// resource of the user has them with their names and colors.
+func TestQueuesOfLogin(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	sales := messagingtest.ID(company.OK(201, "POST", "/queue", object{"name": "Sales", "color": "#0000aa"}))
+	support := messagingtest.ID(company.OK(201, "POST", "/queue", object{"name": "Support", "color": "#00aa00"}))
+	company.OK(201, "POST", "/queue", object{"name": "Billing", "color": "#aa0000"})
+	user, id := company.AddUser(object{"queueIds": ids(sales, support), "allTicket": "enabled"})
+	path := messagingtest.Path("/users", object{"id": float64(id)})
+	shown := user.Get(path)
+	require.Equal(t, []any{object{"id": float64(sales), "name": "Sales", "color": "#0000aa"}, object{"id": float64(support), "name": "Support", "color": "#00aa00"}}, shown["queues"])
+	require.Equal(t, ids(sales, support), shown["queueIds"])
+
+	anybody := company.As("")
+	session := anybody.OK(200, "POST", "/auth/login", object{"email": shown["email"], "password": messagingtest.Password})
+	requireFields(t, object{"id": float64(id), "queues": ids(sales, support), "allTicket": "enabled", "profile": "user"}, session["user"].(object))
+	admin := anybody.OK(200, "POST", "/auth/login", object{"email": company.Email, "password": messagingtest.Password})
+	require.Equal(t, ids(), admin["user"].(object)["queues"])
+
+	company.OK(200, "PUT", path, object{"queueIds": ids(support), "allTicket": "disabled"})
+	renewed := anybody.OK(200, "POST", "/auth/refresh_token", object{"refreshToken": session["refreshToken"]})
+	requireFields(t, object{"queues": ids(support), "allTicket": "disabled"}, renewed["user"].(object))
+	company.OK(200, "DELETE", messagingtest.Path("/queue", object{"id": float64(support)}), nil)
+	again := anybody.OK(200, "POST", "/auth/login", object{"email": shown["email"], "password": messagingtest.Password})
+	require.Equal(t, []any{ids(), ids()}, []any{again["user"].(object)["queues"], user.Get(path)["queueIds"]})
+}
+
 // What is not valid changes nothing; ids of another company's resources are not there.
 func TestUserValidation(t *testing.T) {
 	t.Parallel()

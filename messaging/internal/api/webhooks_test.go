@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/messaging/internal/messagingtest"
 )
 
@@ -84,6 +85,89 @@ func TestWebhooksAreNotCalledForNothing(t *testing.T) {
 	require.Equal(t, "closed", receiver.Next().Data["ticket"].(object)["status"])
 	require.True(t, receiver.IsEmpty())
 	require.True(t, foreign.IsEmpty())
+}
+
+// Whatever changes a ticket's status, the webhook gets ticket.updated with the status before and
+// after. A ticket into which another one is merged is in checkMergeOfTickets.
+func TestEachWayAStatusChanges(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC))
+	connection := company.Connect()
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"ticket.updated"}})
+	user, userID := company.AddUser(nil)
+	ticket := receiveFrom(company, connection, "Ana", "Hi")
+	path, phone := messagingtest.TicketPath(ticket), ticket["contact"].(object)["number"].(string)
+	require.True(t, receiver.IsEmpty(), "a new ticket is not updated")
+	changes := 0
+	expect := func(before, after string) {
+		t.Helper()
+		changes++
+		event := receiver.Next()
+		require.Equal(t, []any{"ticket.updated", ticket["id"], before, after}, []any{event.Type, event.Data["ticket"].(object)["id"], event.Data["previousStatus"], event.Data["ticket"].(object)["status"]})
+		require.Equal(t, after, company.Get(path)["status"])
+	}
+	change := func(fields object) { company.OK(200, "PUT", path, fields) }
+	program, key := company.As(company.APIToken()), company.As(company.Hub.CreateKey(company.Tenant, hub.Live))
+
+	// A user: each transition.
+	for _, step := range [][2]string{{"pending", "open"}, {"open", "pending"}, {"pending", "closed"}, {"closed", "pending"}, {"pending", "open"}, {"open", "closed"}, {"closed", "open"}, {"open", "closed"}} {
+		change(object{"status": step[1]})
+		expect(step[0], step[1])
+	}
+	// The contact.
+	company.SendFromPhone(phone, connection, "One more thing")
+	expect("closed", "pending")
+	// Programs: with the send API, and as a connected product.
+	program.OK(200, "POST", "/api/messages/send", object{"number": phone, "body": "Bye", "closeTicket": true})
+	expect("pending", "closed")
+	change(object{"status": "open"})
+	expect("closed", "open")
+	key.OK(200, "POST", "/api/v1/integrations/action/close-ticket", object{"ticket_id": fmt.Sprint(ticket["id"])})
+	expect("open", "closed")
+	// An administrator who disables the owner.
+	company.SendFromPhone(phone, connection, "Hello?")
+	expect("closed", "pending")
+	user.OK(200, "PUT", path, object{"status": "open"})
+	expect("pending", "open")
+	company.OK(200, "PUT", fmt.Sprintf("/users/%d", userID), object{"isActive": false})
+	expect("open", "pending")
+	// The time.
+	company.OK(200, "PUT", messagingtest.ConnectionPath(connection), object{"expiresTicket": 60})
+	change(object{"status": "open"})
+	expect("pending", "open")
+	company.OK(201, "POST", path+"/messages", object{"body": "Which color?"})
+	company.Advance(61 * time.Minute)
+	company.RunJob("waiting-tickets")
+	expect("open", "closed")
+	// A user who anonymizes the contact.
+	change(object{"status": "pending"})
+	expect("closed", "pending")
+	company.OK(200, "POST", fmt.Sprintf("/contacts/%v/anonymize", ticket["contactId"]), nil)
+	expect("pending", "closed")
+	require.Equal(t, changes, company.Hub.Count("hub.events where event_type = 'ticket.updated' and tenant_id = $1", company.Tenant), "one event for each change")
+}
+
+// Moving a ticket to a user or a queue and tagging it change no status: no event says so.
+func TestOtherChangesOfTicketsAreNoEvents(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	first, second := company.Connect(), company.Connect()
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"ticket.updated"}})
+	_, userID := company.AddUser(nil)
+	queue, tag := company.OK(201, "POST", "/queue", object{"name": "Sales", "color": "#0000aa"}), company.OK(201, "POST", "/tags", object{"name": "VIP"})
+	path := messagingtest.TicketPath(receiveFrom(company, first, "Ana", "Hi"))
+	for _, fields := range []object{{"userId": userID}, {"queueId": queue["id"]}, {"tagIds": []any{tag["id"]}}, {"whatsappId": second.ID}, {"status": "pending"}, {"resolution": "x"}} {
+		company.OK(200, "PUT", path, fields)
+	}
+	company.OK(201, "POST", path+"/messages", object{"body": "Hello"})
+	company.OK(200, "PUT", path, object{"status": "closed"}) // this one is
+	closed := receiver.Next().Data
+	require.Equal(t, []any{"pending", "closed", float64(userID), queue["id"], "VIP", float64(second.ID)}, []any{
+		closed["previousStatus"], closed["ticket"].(object)["status"], closed["ticket"].(object)["userId"], closed["ticket"].(object)["queueId"],
+		closed["ticket"].(object)["tags"].([]any)[0].(object)["name"], closed["ticket"].(object)["whatsappId"]})
+	require.Equal(t, 1, company.Hub.Count("hub.events where event_type = 'ticket.updated' and tenant_id = $1", company.Tenant))
 }
 
 func TestWebhookResource(t *testing.T) {

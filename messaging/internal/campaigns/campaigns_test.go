@@ -139,6 +139,28 @@ func TestCampaign(t *testing.T) {
 	require.Empty(t, a.Get(path + "/report?pageNumber=2")["records"])
 }
 
+// A campaign's file reaches each phone, with its name and its bytes, beside the text.
+func TestCampaignFile(t *testing.T) {
+	t.Parallel()
+	a := newAudience(t, 2)
+	a.SendFromPhone(a.numbers[0], a.connection, "Hi")
+	ticket := messagingtest.TicketPath(a.Tickets("")[0])
+	content := []byte("%PDF-1.7 offers of March")
+	file := a.Upload(ticket, nil, messagingtest.File{Name: "offers.pdf", Content: content}).Body["mediaUrl"]
+	a.OK(200, "DELETE", ticket, nil)
+	path := a.create(object{"message1": "Hi {nome}", "mediaUrl": file})
+	a.OK(200, "POST", path+"/start", nil)
+	require.Equal(t, 2, a.sent(path, 0))
+	for i, number := range a.numbers {
+		inbox := a.Get("/sandbox/phones/" + number + "/inbox")["messages"].([]any)
+		received := inbox[len(inbox)-1].(object)
+		require.Equal(t, []any{fmt.Sprintf("Hi Contact %d", i), 2 - i}, []any{received["body"], len(inbox)}, "the first phone has the uploaded file too")
+		got := a.As("").Call("GET", received["mediaUrl"].(string), nil)
+		require.Equal(t, []any{200, string(content)}, []any{got.Status, got.Text})
+		require.Equal(t, []string{"application/pdf", "attachment; filename=offers.pdf"}, []string{got.Header.Get("Content-Type"), got.Header.Get("Content-Disposition")})
+	}
+}
+
 // Intervals hold between messages; after some of them the longer one.
 func TestIntervals(t *testing.T) {
 	t.Parallel()
@@ -312,6 +334,25 @@ func TestScheduledCampaign(t *testing.T) {
 	for filter, count := range map[string]int{"": 2, "?status=cancelled": 1, "?status=CANCELADA": 1, "?status=running": 0, "?searchParam=OFF": 2, "?searchParam=x": 0} {
 		require.EqualValues(t, count, a.Get("/campaigns" + filter)["count"], filter)
 	}
+}
+
+// A scheduled campaign that a user starts earlier runs at once, and is not started again at its
+// time: each contact gets it once, at the intervals that began with the first message.
+func TestScheduledCampaignIsStartedEarly(t *testing.T) {
+	t.Parallel()
+	a := newAudience(t, 3)
+	path := a.create(object{"message2": "Hello", "scheduledAt": monday.Add(time.Hour), "messageInterval": 45 * 60})
+	started := a.OK(200, "POST", path+"/start", nil)
+	require.Equal(t, []any{"running", monday.Format(time.RFC3339)}, []any{started["status"], started["startedAt"]})
+	require.Equal(t, 1, a.sent(path, 0))
+	require.Equal(t, 2, a.sent(path, 45*time.Minute))
+	require.Equal(t, 2, a.sent(path, 15*time.Minute+time.Second), "its time has come")
+	later := a.Get(path)
+	require.Equal(t, []any{"running", started["startedAt"], monday.Add(90 * time.Minute).Format(time.RFC3339)}, []any{later["status"], later["startedAt"], later["nextSendAt"]})
+	require.Equal(t, 3, a.sent(path, 30*time.Minute))
+	require.Equal(t, 3, a.sent(path, 24*time.Hour))
+	require.Equal(t, []string{"Hi", "Hello", "Hi"}, a.received())
+	require.Equal(t, []any{"finished", started["startedAt"]}, []any{a.Get(path)["status"], a.Get(path)["startedAt"]})
 }
 
 func TestCampaignValidation(t *testing.T) {

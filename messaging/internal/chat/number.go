@@ -8,11 +8,18 @@ import (
 	"integrationhub/hub/module/brazil"
 )
 
+const brazilCode = "55"
+
 var numberPattern = regexp.MustCompile(`^[1-9][0-9]{7,14}$`)
 
 // IsNumber reports whether a text is a phone number as the platform writes it: 8 to 15
-// digits with the country code, and nothing else. A Brazilian number needs its area code.
+// digits with the country code, and nothing else. A Brazilian number has its area code, and 8 or 9
+// digits behind it.
 func IsNumber(text string) bool {
+	national, isBrazilian := strings.CutPrefix(text, brazilCode)
+	if isBrazilian && len(national) != 10 && len(national) != 11 {
+		return false
+	}
 	return numberPattern.MatchString(text) && !brazil.LacksAreaCode("+"+text)
 }
 

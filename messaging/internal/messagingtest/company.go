@@ -4,6 +4,7 @@ package messagingtest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"mime/multipart"
 	"net/textproto"
@@ -156,7 +157,7 @@ func (c *Company) Upload(ticketPath string, fields map[string]string, files ...F
 		require.NoError(c.T, form.WriteField(name, value))
 	}
 	for _, file := range files {
-		header := textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition("medias", file.Name)}}
+		header := textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition(cmp.Or(file.Field, "medias"), file.Name)}}
 		if file.Type != "" {
 			header.Set("Content-Type", file.Type)
 		}
@@ -173,6 +174,7 @@ func (c *Company) Upload(ticketPath string, fields map[string]string, files ...F
 type File struct {
 	Name    string
 	Type    string // Content-Type; "" = none
+	Field   string // of the form; "" = medias
 	Content []byte
 }
 

@@ -49,3 +49,20 @@ func TestKinds(t *testing.T) {
 		require.Nil(t, got.Media)
 	}
 }
+
+// A file is of the kind that the network says.
+func TestKindsOfFiles(t *testing.T) {
+	t.Parallel()
+	d, sink, _ := api(t)
+	for kind, file := range map[chat.MediaType]string{
+		chat.MediaSticker: `"id":"1","mime_type":"image/webp"`, chat.MediaImage: `"id":"2","mime_type":"image/jpeg","caption":"The way"`, chat.MediaAudio: `"id":"3","mime_type":"audio/ogg; codecs=opus"`,
+		chat.MediaVideo: `"id":"4","mime_type":"video/mp4"`, chat.MediaDocument: `"id":"5","mime_type":"application/pdf","filename":"a.pdf"`,
+	} {
+		sink.messages = nil
+		body := fmt.Sprintf(`{"entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"106540352242922"},"messages":[{"id":"wamid.2","from":"5511987654321","type":%q,%q:{%s}}]}}]}]}`, kind, kind, file)
+		require.NoError(t, d.Receive(t.Context(), connection, []byte(body)))
+		require.Len(t, sink.messages, 1, kind)
+		require.NotNil(t, sink.messages[0].Media, kind)
+		require.Equal(t, kind, sink.messages[0].Media.Type)
+	}
+}
