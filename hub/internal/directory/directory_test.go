@@ -40,7 +40,7 @@ func newPlace(t testing.TB) *place {
 	p.box = box
 	p.keys = keys.NewService(p.pool, nil, "100-M", p.clock.Now)
 	p.directory = New(p.pool, box, func(name string) hub.Connector { return hub.NewPeerConnector(name, name) }, slog.New(slog.DiscardHandler), p.clock.Now)
-	registered := registry.NewDirectory(p.pool)
+	registered := registry.New(p.pool)
 	_, err = registered.CreateProduct(t.Context(), registry.Product{Name: "shop", Prefix: "shop", Title: "Shop"})
 	require.NoError(t, err)
 	tenant, err := registered.CreateTenant(t.Context(), "shop", "Tenant", nil)

@@ -48,7 +48,7 @@ func newShop(t *testing.T, state registry.EndpointState) shop {
 	s := shop{pool: pool, known: directory.New(pool, box, nil, log, time.Now), endpoints: registry.NewEndpoints(pool, box, anyURL{}, time.Now)}
 	s.outbox = New(pool, s.known, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now, 10_000)
 	t.Cleanup(s.outbox.Close)
-	products := registry.NewDirectory(pool)
+	products := registry.New(pool)
 	_, err = products.CreateProduct(ctx, registry.Product{Name: "shop", Prefix: "shop", Title: "Shop"})
 	require.NoError(t, err)
 	s.tenant, err = products.CreateTenant(ctx, "shop", "Tenant", nil)
@@ -151,7 +151,7 @@ func TestFiltersInATransactionAreBounded(t *testing.T) {
 	for i := range cheap {
 		cheapEndpoints = append(cheapEndpoints, create(s.tenant.ID, fmt.Sprintf(`event.data.k != %d`, i+2)))
 	}
-	other, err := registry.NewDirectory(s.pool).CreateTenant(ctx, "shop", "Other", nil)
+	other, err := registry.New(s.pool).CreateTenant(ctx, "shop", "Other", nil)
 	require.NoError(t, err)
 	foreign := create(other.ID, expensive(dear))
 
