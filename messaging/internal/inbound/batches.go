@@ -121,7 +121,7 @@ func (s *Service) storeTexts(ctx context.Context, connectionID int64, batch []*a
 				continue
 			}
 			text := textOf(waiting.Incoming, *sender)
-			isPlain := sender.IsNamed(waiting.Incoming)
+			isPlain := sender.Matches(waiting.Incoming)
 			if isPlain {
 				isPlain, err = replyCheck.NeedsNoReply(ctx, tx, autoreply.Received{
 					Company: receiver.Company, Connection: receiver.Connection, Contact: sender.Contact, Ticket: sender.Ticket, Body: waiting.Body, At: waiting.At,

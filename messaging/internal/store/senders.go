@@ -20,8 +20,8 @@ type Sender struct {
 	Ticket  Ticket
 }
 
-// IsNamed reports whether the contact has the name, the number and the LID that the message has.
-func (s Sender) IsNamed(in driver.Incoming) bool {
+// Matches reports whether the contact has the name, the number and the LID that the message has.
+func (s Sender) Matches(in driver.Incoming) bool {
 	isRenamed := in.Name != "" && s.Contact.Name == s.Contact.Number && in.Name != s.Contact.Name
 	isKnownLID := in.LID == "" || s.Contact.LID != nil && *s.Contact.LID == in.LID
 	return !isRenamed && isKnownLID && isReachedAt(s.Contact, in.From)
