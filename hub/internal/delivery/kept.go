@@ -22,15 +22,18 @@ const (
 type keptRetries struct {
 	waiting chan scheduledRetry
 	bytes   atomic.Int64 // of their payloads
+	quota   *retryQuota
 }
 
-func newKeptRetries() *keptRetries {
-	return &keptRetries{waiting: make(chan scheduledRetry, maxKept)}
+func newKeptRetries(quota *retryQuota) *keptRetries {
+	return &keptRetries{waiting: make(chan scheduledRetry, maxKept), quota: quota}
 }
 
-// hasRoom reports whether one more may be kept. The answer may be outdated when it is used.
-func (k *keptRetries) hasRoom() bool {
-	return len(k.waiting) < maxKept && k.bytes.Load() < maxKeptBytes
+// takeRoom reports whether a delivery of a tenant may be kept, and counts it against the tenant's
+// share. Others may fill the room before it is added.
+func (k *keptRetries) takeRoom(tenant uuid.UUID, delay time.Duration) bool {
+	now := time.Now()
+	return len(k.waiting) < maxKept && k.bytes.Load() < maxKeptBytes && k.quota.takeShort(tenant, now.Add(delay), now)
 }
 
 // add keeps a retry; false if there is no room any more.
@@ -68,8 +71,9 @@ func (a *AttemptResult) IsKept() bool { return a.KeepsLease && !a.CommitLease.Ma
 // have rows, which the places behind them need.
 func (d *Dispatcher) keepsLease(a *AttemptResult) bool {
 	isFirstRetry := a.Sent && a.PriorAttempts == 0 && a.Decision.Status == Pending && a.Decision.Wait == retryDelays[0]
-	return isFirstRetry && a.CommitLease != nil && a.OrderingKey == "" && d.kept != nil && d.kept.hasRoom() &&
-		d.Now().Sub(a.CommitLease.TakenAt)+a.Decision.Wait+keepMargin < MaterializeAfter
+	return isFirstRetry && a.CommitLease != nil && a.OrderingKey == "" && d.kept != nil &&
+		d.Now().Sub(a.CommitLease.TakenAt)+a.Decision.Wait+keepMargin < MaterializeAfter &&
+		d.kept.takeRoom(a.Event.TenantID, a.Decision.Wait)
 }
 
 // afterAttempt returns a kept delivery as it is for its retry.
@@ -81,11 +85,8 @@ func (a *AttemptResult) afterAttempt(dueAt time.Time) *LeasedDelivery {
 	return &next
 }
 
-// keep queues the retry of a kept delivery; false if it cannot be kept after all.
+// keep queues the retry of a kept delivery; false if there is no room for it any more.
 func (r *RetryScheduler) keep(key retryKey, a *AttemptResult, now time.Time) bool {
-	if !r.quota.takeShort(key.tenant, now.Add(a.Decision.Wait), now) {
-		return false
-	}
 	dueAt := slotAfter(now.Add(a.Decision.Wait))
 	key.kept = a.afterAttempt(dueAt)
 	return r.dispatcher.kept.add(scheduledRetry{key, dueAt})

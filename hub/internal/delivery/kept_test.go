@@ -16,12 +16,23 @@ import (
 // keeper is a dispatcher that keeps leases, and a first attempt whose lease it keeps.
 func keeper(now time.Time) (*Dispatcher, AttemptResult) {
 	d := NewDispatcher(Config{Now: func() time.Time { return now }, Concurrency: 8, EndpointConcurrency: 4})
-	d.kept = newKeptRetries()
+	quota := newRetryQuota()
+	d.kept = newKeptRetries(&quota)
 	lease := &CommitLease{ID: uuid.New(), TakenAt: now.Add(-100 * time.Millisecond), WithoutRow: 1}
 	return d, AttemptResult{
 		LeasedDelivery: LeasedDelivery{ID: uuid.New(), Target: uuid.New(), Event: &Event{TenantID: uuid.New(), Body: []byte("{}")}, CommitLease: lease},
 		Sent:           true, StatusCode: 500, KeepsLease: true,
 		Decision: Decision{Status: Pending, Wait: time.Second, CountedAttempts: 1},
+	}
+}
+
+// useUpShare counts as many retries of a tenant as may be due in the seconds to come.
+func useUpShare(d *Dispatcher, tenant uuid.UUID) {
+	for range maxShortPerSecond {
+		now := time.Now()
+		for second := range 4 {
+			d.kept.quota.takeShort(tenant, now.Add(time.Duration(second)*time.Second), now)
+		}
 	}
 }
 
@@ -44,6 +55,8 @@ func TestKeepsLease(t *testing.T) {
 		"lease too old":        {func(_ *Dispatcher, a *AttemptResult) { a.CommitLease.TakenAt = now.Add(-750 * time.Millisecond) }, false},
 		"payloads up to bound": {func(d *Dispatcher, _ *AttemptResult) { d.kept.bytes.Store(maxKeptBytes - 1) }, true},
 		"payloads of others":   {func(d *Dispatcher, _ *AttemptResult) { d.kept.bytes.Store(maxKeptBytes) }, false},
+		"share of its tenant":  {func(d *Dispatcher, a *AttemptResult) { useUpShare(d, a.Event.TenantID) }, false},
+		"share of another":     {func(d *Dispatcher, _ *AttemptResult) { useUpShare(d, uuid.New()) }, true},
 		"no scheduler":         {func(d *Dispatcher, _ *AttemptResult) { d.kept = nil }, false},
 		"as many as there may be": {func(d *Dispatcher, a *AttemptResult) {
 			for range maxKept {
@@ -181,14 +194,12 @@ func TestUnkeptRetriesGetRows(t *testing.T) {
 	storeEvent(t, pool, &a)
 	storeLease(t, pool, a)
 	r := &RetryScheduler{dispatcher: d, quota: newRetryQuota(), shortDelays: newShortDelays()}
-	for range maxShortPerSecond { // of this tenant: whichever second the retry is due in
-		now := time.Now()
-		for second := range 3 {
-			r.quota.takeShort(a.Event.TenantID, now.Add(time.Duration(second)*time.Second), now)
-		}
+	for range maxKept {
+		require.True(t, d.kept.add(scheduledRetry{retryKey: retryKey{kept: &a.LeasedDelivery}}))
 	}
 	r.Schedule([]AttemptResult{a})
-	require.Empty(t, d.kept.waiting)
+	require.Len(t, d.kept.waiting, maxKept)
+	require.EqualValues(t, maxKept*2, d.kept.bytes.Load())
 	var id uuid.UUID
 	err := pool.QueryRow(t.Context(), `select id from hub.deliveries where status = 0`).Scan(&id)
 	require.NotErrorIs(t, err, pgx.ErrNoRows)

@@ -57,7 +57,6 @@ type scheduledRetry struct {
 // NewRetryScheduler returns a scheduler. Its queue is that of an installation, since others
 // may use the same Redis: their tasks would be claimed here in vain. The caller closes rdb.
 func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatcher *Dispatcher, log *slog.Logger) *RetryScheduler {
-	dispatcher.kept = newKeptRetries()
 	r := &RetryScheduler{
 		queue:       retryQueue + ":" + installation,
 		dispatcher:  dispatcher,
@@ -68,6 +67,7 @@ func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatche
 		shortDelays: newShortDelays(),
 		due:         make(chan retryKey, maxRetriesPerClaim*4),
 	}
+	dispatcher.kept = newKeptRetries(&r.quota)
 	r.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
 		Concurrency: 8,
 		Queues:      map[string]int{r.queue: 1},
@@ -82,7 +82,8 @@ func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatche
 }
 
 // Schedule schedules the next attempts of deliveries that were just stored as pending.
-// It never blocks: retries that do not fit the queue, or their tenant's share of it, are
+// It waits for nothing but the rows of deliveries whose leases cannot be kept after all:
+// retries that do not fit the queue, or their tenant's share of it, are
 // left to the sweep.
 func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 	now := time.Now()
