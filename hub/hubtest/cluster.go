@@ -52,7 +52,7 @@ func copyCluster(ctx context.Context, dir string, p preparation) error {
 		return nil //nolint:nilerr // a tree that is not ours to write: the process makes its own
 	}
 	// Held until the copy is made: nobody removes what is copied.
-	lock, err := filelock.Wait(filepath.Join(parent, "clusters.lock"))
+	lock, err := filelock.Wait(clustersLock())
 	if err != nil {
 		return err
 	}
@@ -76,6 +76,13 @@ func copyCluster(ctx context.Context, dir string, p preparation) error {
 		return fmt.Errorf("keeping a cluster: %w", err)
 	}
 	return nil
+}
+
+// clustersLock is the lock on the kept clusters of this tree. It is outside of the tree: go test
+// runs again what opened a file of the tree that changed since.
+func clustersLock() string {
+	tree := sha256.Sum256([]byte(ModuleRoot()))
+	return filepath.Join(machineTemp, fmt.Sprintf("hub-clusters-%d-%x.lock", os.Getuid(), tree[:8]))
 }
 
 // makeCluster makes a cluster with the templates in dir, and stops its server.
