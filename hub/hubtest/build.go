@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-
-	"integrationhub/hub/internal/filelock"
 )
 
 // BuildProgram builds a program of this module with flags of go build, and returns its path.
@@ -27,11 +25,11 @@ func BuildProgram(name, program string, flags ...string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil { // a tree that is not ours to write
 		return own, goBuild(own, program, flags)
 	}
-	lock, err := filelock.Wait(kept + ".lock")
+	release, err := lockInTree(kept + ".lock")
 	if err != nil {
 		return "", err
 	}
-	defer lock.Release()
+	defer release()
 	if err := goBuild(kept, program, flags); err != nil {
 		return "", err
 	}

@@ -15,12 +15,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub/embedded"
-	"integrationhub/hub/internal/filelock"
 )
 
 // clusterLifetime is how long a cluster that was made for copies is kept. It is used on the
@@ -52,11 +52,11 @@ func copyCluster(ctx context.Context, dir string, p preparation) error {
 		return nil //nolint:nilerr // a tree that is not ours to write: the process makes its own
 	}
 	// Held until the copy is made: nobody removes what is copied.
-	lock, err := filelock.Wait(clustersLock())
+	release, err := lockInTree(filepath.Join(parent, "clusters.lock"))
 	if err != nil {
 		return err
 	}
-	defer lock.Release()
+	defer release()
 	original := filepath.Join(parent, "cluster-"+sum)
 	if _, err := os.Stat(original); err == nil {
 		return copyTree(ctx, original, filepath.Join(dir, "cluster"))
@@ -78,11 +78,26 @@ func copyCluster(ctx context.Context, dir string, p preparation) error {
 	return nil
 }
 
-// clustersLock is the lock on the kept clusters of this tree. It is outside of the tree: go test
-// runs again what opened a file of the tree that changed since.
-func clustersLock() string {
-	tree := sha256.Sum256([]byte(ModuleRoot()))
-	return filepath.Join(machineTemp, fmt.Sprintf("hub-clusters-%d-%x.lock", os.Getuid(), tree[:8]))
+// lockInTree waits for the lock of a file in the tree. It goes past package os, which notes what
+// a test opens: go test would run again all that opened a file of the tree that changed since.
+func lockInTree(path string) (release func(), err error) {
+	file, err := syscall.Open(path, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	for {
+		if err = syscall.Flock(file, syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = syscall.Close(file)
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return func() {
+		_ = syscall.Flock(file, syscall.LOCK_UN) // a process that is being forked off may have the file still
+		_ = syscall.Close(file)
+	}, nil
 }
 
 // makeCluster makes a cluster with the templates in dir, and stops its server.

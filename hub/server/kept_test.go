@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/config"
 )
 
 // failing answers 500 to every attempt.
@@ -59,6 +61,39 @@ func TestStopBeforeTheFirstRetry(t *testing.T) {
 	for _, id := range ids {
 		require.Equal(t, 2, h.times()[id])
 	}
+}
+
+// A hub that ends an attempt for longer than the delay makes no retries meanwhile: they are due for
+// the next hub at once.
+func TestStopLongerThanTheFirstDelay(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	first := p.start(t, func(c *config.Config) { c.ShutdownGrace = soon })
+	a := first.account()
+	release := make(chan struct{})
+	slow, h := newHook(t, hanging(release)), newHook(t, failingFirst())
+	a.endpoint(slow, `"event_types":["slow"]`)
+	a.endpoint(h, `"event_types":["a.b"]`)
+	a.publish("slow", `{}`)
+	slow.wait(1)
+	ids := a.batch(20, "a.b")
+	h.wait(20)
+	stopped := make(chan struct{})
+	go func() { first.stop(); close(stopped) }()
+	require.Eventually(t, func() bool {
+		var failed, early int
+		err := p.pool.QueryRow(t.Context(), `select count(*), count(*) filter (where next_attempt_at > now()) from hub.attempts where next_attempt_at is not null`).Scan(&failed, &early)
+		return err == nil && failed == 20 && early == 0
+	}, soon, tick)
+	close(release)
+	<-stopped
+	require.Equal(t, 20, p.count(t, `status = 0 and attempts = 1 and due_at <= now()`))
+	p.start(t, nil)
+	began := time.Now()
+	for _, id := range ids {
+		require.Eventually(t, func() bool { return h.times()[id] == 2 }, soon, tick)
+	}
+	require.Less(t, time.Since(began), 20*time.Second, "nobody waits for a lease of 30 s to end")
 }
 
 // However often someone reads the log meanwhile, which inserts rows, each retry is made once and

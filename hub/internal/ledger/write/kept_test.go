@@ -133,6 +133,20 @@ func TestKeptDeliveryHasRowBefore(t *testing.T) {
 	require.Equal(t, 1, c.Count(t, `(select from hub.rollup_deltas having sum(attempts) = 2) d`), "counted once")
 }
 
+// A retry that is due while the process stops is for the next one at once.
+func TestCloseReleasesDueRetries(t *testing.T) {
+	t.Parallel()
+	pool := hubtest.Database(t)
+	c := ledgertest.NewCommit(t, pool, 2)
+	w := newWriter(pool)
+	w.TrackLease(c.Lease)
+	w.Record(keptAttempt(c, 0, 0))
+	w.Close()
+	require.Equal(t, 1, c.Count(t, `hub.deliveries where status = 0 and attempts = 1 and due_at <= now()`))
+	require.Equal(t, 1, c.Count(t, `hub.deliveries where status = 0 and attempts = 0 and due_at <= now()`), "not attempted")
+	require.Zero(t, c.Count(t, `hub.leases`))
+}
+
 // The answer of the commit is lost: what keeps its lease is not stored twice.
 func TestWriterKnowsKeptAttempts(t *testing.T) {
 	t.Parallel()

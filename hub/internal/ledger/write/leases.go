@@ -86,37 +86,55 @@ func (r *rows) settleLeases(statements *bulk.Batch, batch []delivery.AttemptResu
 // materializeWaiting inserts the rows of deliveries that have waited for a while. They
 // stay leased. (The SQL function keeps its earlier name, hub.unfold_leases.)
 func (w *Writer) materializeWaiting() {
-	w.materialize(w.now().Add(-delivery.MaterializeAfter))
+	w.materialize(w.openBefore(w.now().Add(-delivery.MaterializeAfter)), `select hub.unfold_leases($1)`)
 }
 
-// materialize inserts the rows of deliveries whose leases were taken before a time.
-func (w *Writer) materialize(before time.Time) {
-	var waiting []*delivery.CommitLease
+// releaseOpen inserts the rows of all deliveries without one, for other processes: no attempt
+// is under way here any more. Retries stay due when they are.
+func (w *Writer) releaseOpen() {
 	w.mu.Lock()
+	leases := w.openLeases
+	w.mu.Unlock()
+	w.materialize(leases, `update hub.leases set due_at = now() where id = any($1)`, `select hub.unfold_leases($1)`)
+}
+
+// openBefore returns the leases that were taken before a time and cover deliveries without a row,
+// and forgets those that cover none any more.
+func (w *Writer) openBefore(before time.Time) (open []*delivery.CommitLease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.openLeases = slices.DeleteFunc(w.openLeases, func(lease *delivery.CommitLease) bool {
 		if lease.WithoutRow == 0 || lease.Materialized {
 			return true
 		}
 		if lease.TakenAt.Before(before) {
-			waiting = append(waiting, lease)
+			open = append(open, lease)
 		}
 		return false
 	})
-	w.mu.Unlock()
-	if len(waiting) == 0 {
+	return open
+}
+
+// materialize inserts the rows of deliveries of leases by some statements, in one transaction.
+func (w *Writer) materialize(leases []*delivery.CommitLease, statements ...string) {
+	if len(leases) == 0 {
 		return
 	}
-	ids := make([]uuid.UUID, len(waiting))
-	for i, lease := range waiting {
+	ids := make([]uuid.UUID, len(leases))
+	for i, lease := range leases {
 		ids[i] = lease.ID
+	}
+	batch := &pgx.Batch{}
+	for _, statement := range statements {
+		batch.Queue(statement, ids)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
-	if _, err := w.pool.Exec(ctx, `select hub.unfold_leases($1)`, ids); err != nil {
+	if err := w.pool.SendBatch(ctx, batch).Close(); err != nil {
 		w.log.Warn("materializing waiting deliveries failed; trying again", "error", err, "leases", len(ids))
 		return
 	}
-	for _, lease := range waiting {
+	for _, lease := range leases {
 		lease.Materialized = true
 	}
 }

@@ -82,8 +82,8 @@ func (w *Writer) Sync(ctx context.Context) {
 	}
 }
 
-// Close stores what was recorded, inserts the rows of deliveries that wait for their retry, and
-// returns; Record must not be called any more.
+// Close stores what was recorded, inserts the rows of deliveries that wait for their retry or were
+// not attempted, and returns; Record must not be called any more.
 func (w *Writer) Close() {
 	close(w.queue)
 	w.done.Wait()
@@ -108,7 +108,7 @@ func (w *Writer) run() {
 				for len(w.deferred) > 0 {
 					w.store(w.takeDeferred())
 				}
-				w.materialize(w.now().Add(time.Hour)) // all
+				w.releaseOpen()
 				return
 			}
 			timer.Reset(linger)
