@@ -344,3 +344,24 @@ func TestTenThousandEventTypes(t *testing.T) {
 	last := items(b.ok(200, "GET", "/event-types?product=shop&limit=1", b.support, ""))[0]["id"].(string)
 	b.refused(422, "event_types_too_large", "PUT", "/event-types/"+last, b.admin, `{"example":{"x":"`+strings.Repeat("a", 65_000)+`"}}`)
 }
+
+// The events of a batch share the steps of their checks: no request takes longer than two events
+// at the bound of one.
+func TestChecksOfABatchAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	values := strings.Repeat(`"a",`, 999) + `"b"`
+	b.eventType(`"name":"a.b","schema":{"properties":{"rows":{"items":{"enum":[` + values + `]}}}}`)
+	event := `{"event_type":"a.b","data":{"rows":[` + strings.TrimSuffix(strings.Repeat(`"b",`, 900), ",") + `]}}`
+	batch := func(n int) string { return `{"events":[` + strings.TrimSuffix(strings.Repeat(event+",", n), ",") + `]}` }
+	b.ok(200, "PUT", "/products/shop", b.admin, `{"validation":"reject"}`)
+	b.ok(202, "POST", "/events/batch", b.live[0], batch(2))
+	refused := b.refused(422, "validation_failed", "POST", "/events/batch", b.live[0], batch(5))
+	require.Equal(t, "body.events[2].data", location(refused))
+	require.Contains(t, refused.text, "too many steps")
+	b.ok(202, "POST", "/events/batch", b.live[0], batch(2))
+	b.ok(200, "PUT", "/products/shop", b.admin, `{"validation":"warn"}`)
+	warned := b.call("POST", "/events/batch", b.live[0], batch(5))
+	require.Equal(t, 202, warned.status)
+	require.Contains(t, warned.header.Get(headerWarning), "body.events[4].data is not checked")
+}

@@ -28,8 +28,8 @@ const maxCompiledNodes = 100_000
 
 // Check returns where data does not agree with the schema of its type. Unknown types and
 // those without a schema agree with everything. The first event of a type after a change
-// compiles its schema.
-func (v *Validation) Check(eventType string, data []byte) []eventtype.Violation {
+// compiles its schema. The events of a request share an allowance.
+func (v *Validation) Check(eventType string, data []byte, allowance *eventtype.Allowance) []eventtype.Violation {
 	text, hasSchema := v.texts[eventType]
 	if !hasSchema {
 		return nil
@@ -38,7 +38,8 @@ func (v *Validation) Check(eventType string, data []byte) []eventtype.Violation 
 	if err != nil { // it was compiled when it was stored
 		return []eventtype.Violation{{Message: "cannot be checked: the schema of its type cannot be compiled"}}
 	}
-	return schema.Check(data)
+	allowance.Renew(v)
+	return schema.CheckWithin(data, allowance)
 }
 
 func (v *Validation) schema(eventType, text string) (*eventtype.Schema, error) {

@@ -192,3 +192,22 @@ func TestNamesOfMembers(t *testing.T) {
 		require.EqualError(t, err, want)
 	}
 }
+
+// Events of one request share an allowance, which other schemas make anew.
+func TestEventsOfARequestShareSteps(t *testing.T) {
+	t.Parallel()
+	schema := compile(t, `{"items":{"enum":`+manyValues(999)+`}}`)
+	data := []byte("[" + strings.TrimSuffix(strings.Repeat("1,", 900), ",") + "]") // 900 × 1,000 steps and one
+	allowance := &eventtype.Allowance{}
+	allowance.Renew("old")
+	for range 2 {
+		require.Empty(t, schema.CheckWithin(data, allowance))
+	}
+	require.Contains(t, text(schema.CheckWithin(data, allowance)), "too many steps for data like this", "less than one check is left")
+	require.Contains(t, text(schema.CheckWithin([]byte("[]"), allowance)), "for the events of this request together")
+	allowance.Renew("old")
+	require.NotEmpty(t, schema.CheckWithin([]byte("[]"), allowance))
+	allowance.Renew("new")
+	require.Empty(t, schema.CheckWithin(data, allowance))
+	require.Empty(t, schema.Check(data), "other requests have their own")
+}

@@ -8,10 +8,31 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxSteps bounds the check of one event's data. A step is about a tenth of a microsecond;
+// maxSteps bounds the check of one event's data. Most steps take less than a tenth of a microsecond;
 // ordinary data takes a few for each of its values. Schemas can demand exponentially many:
 // two references to itself, and data of 64 levels.
 const maxSteps = 1_000_000
+
+// maxRequestSteps bounds the checks of the events of one request. A step that compares numbers,
+// or data that does not agree, can take a microsecond.
+const maxRequestSteps = 2_000_000
+
+// Allowance is what the checks of the events of one request may take together. The zero value
+// is unused.
+type Allowance struct {
+	used    int
+	schemas any
+}
+
+// Renew makes the allowance unused if the schemas are others than before.
+func (a *Allowance) Renew(schemas any) {
+	if a.schemas != schemas {
+		a.used, a.schemas = 0, schemas
+	}
+}
+
+// left returns how many steps the next check may take.
+func (a *Allowance) left() int { return min(maxSteps, maxRequestSteps-a.used) }
 
 // maxProgram bounds a regular expression, in instructions of its program.
 const maxProgram = 2_000

@@ -39,7 +39,15 @@ type Violation struct {
 // Check compares data, which is one JSON value, with the schema. It returns at most ten
 // violations, sorted by path, and none if the data agrees. Data whose check takes too long
 // does not agree.
-func (s *Schema) Check(data []byte) []Violation {
+func (s *Schema) Check(data []byte) []Violation { return s.CheckWithin(data, &Allowance{}) }
+
+// CheckWithin is [Schema.Check] of one of several events, which takes from their allowance.
+// Without any of it left, data does not agree.
+func (s *Schema) CheckWithin(data []byte, allowance *Allowance) []Violation {
+	left := allowance.left()
+	if left <= 0 {
+		return []Violation{{Message: "is not checked: the schemas demand too many steps for the events of this request together"}}
+	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
 		return []Violation{{Message: "must be JSON"}}
@@ -55,8 +63,9 @@ func (s *Schema) Check(data []byte) []Violation {
 		}
 	}
 	defer func() { s.instances <- own }()
-	own.budget.left = maxSteps
+	own.budget.left = left
 	err = own.schema.Validate(value)
+	allowance.used += left - own.budget.left
 	if own.budget.left < 0 {
 		return []Violation{{Message: "cannot be checked: its schema demands too many steps for data like this"}}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/eventtype"
 	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/strictjson"
 )
@@ -21,9 +22,10 @@ const (
 )
 
 // parseEvent reads one publication. location is its place in the body, "body" or
-// "body.events[3]". The data is a part of body: copy it before the body goes.
-func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publication, error) {
-	p := &outbox.Publication{Key: key, TenantID: key.TenantID, Environment: key.Environment, Product: key.Product, Location: location}
+// "body.events[3]". The checks of its data take from the request's allowance. The data is a part
+// of body: copy it before the body goes.
+func parseEvent(key *directory.Key, body []byte, location string, allowance *eventtype.Allowance) (*outbox.Publication, error) {
+	p := &outbox.Publication{Key: key, Allowance: allowance, TenantID: key.TenantID, Environment: key.Environment, Product: key.Product, Location: location}
 	err := strictjson.VisitMembers(body, strictjson.Rules{UniqueKeys: true}, func(name, value []byte) error {
 		var err error
 		switch string(name) {
@@ -77,7 +79,7 @@ func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publi
 		p.BodyHash = hub.HashEvent(body, p.ID)
 	}
 	if key.Validation != nil {
-		p.Violations = key.Validation.Check(p.Type, p.Data)
+		p.Violations = key.Validation.Check(p.Type, p.Data, allowance)
 	}
 	return p, nil
 }
@@ -114,13 +116,13 @@ func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) 
 		return nil, hub.Invalid("body.events", "must have at most "+strconv.Itoa(maxBatch)+" events")
 	}
 	publications := make([]*outbox.Publication, len(events))
-	seen := make(map[string]bool)
+	seen, allowance := make(map[string]bool), &eventtype.Allowance{}
 	for i, raw := range events {
 		location := "body.events[" + strconv.Itoa(i) + "]"
 		if raw[0] != '{' {
 			return nil, hub.Invalid(location, "must be a JSON object")
 		}
-		if publications[i], err = parseEvent(key, raw, location); err != nil {
+		if publications[i], err = parseEvent(key, raw, location, allowance); err != nil {
 			return nil, err
 		}
 		if id := publications[i].ID; id != "" {

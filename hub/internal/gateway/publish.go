@@ -12,6 +12,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/eventtype"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/outbox"
@@ -70,7 +71,7 @@ func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 	if err != nil {
 		return err
 	}
-	p, err := parseEvent(key, body, "body")
+	p, err := parseEvent(key, body, "body", &eventtype.Allowance{})
 	if err != nil {
 		return err
 	}

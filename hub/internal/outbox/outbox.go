@@ -51,6 +51,7 @@ type Publication struct {
 	Priority       hub.Priority          // of its deliveries; deletions and pings are always high
 	Location       string                // of the event in the request, such as body.events[3]; for refusals
 	Violations     []eventtype.Violation // of its type's schema, by Key.Validation
+	Allowance      *eventtype.Allowance  // of the request; set with Key
 	Trace          *trace.SpanContext    // parent of the attempts' spans; nil = not traced
 
 	filtering *filtering // what filters say about it; nil = none was evaluated

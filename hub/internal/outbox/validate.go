@@ -18,7 +18,7 @@ var errDisagrees = errors.New("the data does not agree with the schema of its ty
 func (p *Publication) validate(now *directory.Validation) error {
 	if now != p.Key.Validation {
 		if p.Violations = nil; now != nil {
-			p.Violations = now.Check(p.Type, p.Data)
+			p.Violations = now.Check(p.Type, p.Data, p.Allowance)
 		}
 	}
 	if now == nil || !now.Rejects || len(p.Violations) == 0 {
