@@ -81,9 +81,9 @@ func TestStopLongerThanTheFirstDelay(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() { first.stop(); close(stopped) }()
 	require.Eventually(t, func() bool {
-		var failed, early int
-		err := p.pool.QueryRow(t.Context(), `select count(*), count(*) filter (where next_attempt_at > now()) from hub.attempts where next_attempt_at is not null`).Scan(&failed, &early)
-		return err == nil && failed == 20 && early == 0
+		var failed, notDue int
+		err := p.pool.QueryRow(t.Context(), `select count(*), count(*) filter (where next_attempt_at > now()) from hub.attempts where next_attempt_at is not null`).Scan(&failed, &notDue)
+		return err == nil && failed == 20 && notDue == 0
 	}, soon, tick)
 	close(release)
 	<-stopped

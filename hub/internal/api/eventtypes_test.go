@@ -353,7 +353,9 @@ func TestChecksOfABatchAreBounded(t *testing.T) {
 	values := strings.Repeat(`"a",`, 999) + `"b"`
 	b.eventType(`"name":"a.b","schema":{"properties":{"rows":{"items":{"enum":[` + values + `]}}}}`)
 	event := `{"event_type":"a.b","data":{"rows":[` + strings.TrimSuffix(strings.Repeat(`"b",`, 900), ",") + `]}}`
-	batch := func(n int) string { return `{"events":[` + strings.TrimSuffix(strings.Repeat(event+",", n), ",") + `]}` }
+	batch := func(n int) string {
+		return `{"events":[` + strings.TrimSuffix(strings.Repeat(event+",", n), ",") + `]}`
+	}
 	b.ok(200, "PUT", "/products/shop", b.admin, `{"validation":"reject"}`)
 	b.ok(202, "POST", "/events/batch", b.live[0], batch(2))
 	refused := b.refused(422, "validation_failed", "POST", "/events/batch", b.live[0], batch(5))
