@@ -372,6 +372,9 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 	if !ticket.Status.IsValid() {
 		return hub.Invalid("body.status", "must be open, pending or closed")
 	}
+	if earlier == chat.TicketClosed && ticket.Status == chat.TicketPending {
+		return refused("invalid_transition", "The ticket is closed: open it. Only messages take it back to pending.")
+	}
 	if b.TagIDs.HasValue() && len(b.TagIDs.Value) > maxTagsOfObject {
 		return hub.Invalid("body.tagIds", "must have at most 100 entries")
 	}
