@@ -368,6 +368,9 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 	if b.QueueID.ApplyTo(&ticket.QueueID); b.QueueID.Set {
 		ticket.Chatbot = false // no menu: a person has chosen
 	}
+	if earlier == chat.TicketClosed && ticket.Status == chat.TicketOpen {
+		ticket.Resolution = nil // it was that of the earlier closing
+	}
 	b.Resolution.ApplyTo(&ticket.Resolution)
 	if !ticket.Status.IsValid() {
 		return hub.Invalid("body.status", "must be open, pending or closed")
