@@ -21,7 +21,7 @@ import (
 
 const (
 	outOfHoursPause = 12 * time.Hour  // between two out-of-hours messages to a contact
-	answerGrace     = 5 * time.Second // after a menu; what comes earlier was written before it was read
+	menuPause       = 5 * time.Second // between a menu and the same one again: a wrong answer may have been written before it was read
 
 	// A contact that is a program may reply to every reply. After maxReplies automatic
 	// messages within replyWindow a ticket gets no more of them.

@@ -197,6 +197,34 @@ func TestWrongAnswers(t *testing.T) {
 	require.Nil(t, room.Tickets("searchParam=" + room.phone)[0]["queueId"])
 }
 
+// Wrong answers within seconds after a menu count too. The menu is not sent again so soon.
+func TestFastWrongAnswers(t *testing.T) {
+	t.Parallel()
+	room := newChatRoom(t, monday, object{"greetingMessage": "Welcome"})
+	room.set(object{"queueIds": []int64{room.addQueue(object{"name": "Sales", "color": "#00f"}), room.addQueue(object{"name": "Support", "color": "#0f0"})}})
+	const menu = "Welcome\n\n1 - Sales\n2 - Support"
+	sayFast := func(texts ...string) []string {
+		for _, text := range texts {
+			room.Hub.Clock.Advance(800 * time.Millisecond)
+			room.SendFromPhone(room.phone, room.connection, text)
+		}
+		return room.received()
+	}
+	require.Equal(t, []string{menu}, room.say("Hi"))
+	require.Empty(t, sayFast("x", "3"))
+	require.Equal(t, true, room.ticket()["chatbot"])
+	require.Empty(t, sayFast("9"), "the third")
+	require.Equal(t, false, room.ticket()["chatbot"])
+	require.Empty(t, room.say("1"), "people answer now")
+
+	room.phone, room.seen = room.AddPhone("Bruno"), 0
+	require.Equal(t, []string{menu}, room.say("Hi"))
+	require.Empty(t, sayFast("x"))
+	require.Equal(t, []string{menu}, room.say("y"), "the second, later")
+	require.Empty(t, sayFast("2"), "a right one counts at once")
+	require.NotNil(t, room.Tickets("searchParam=" + room.phone)[0]["queueId"])
+}
+
 // Outside of opening hours a contact gets one message in twelve hours, in place of a greeting.
 // A queue's hours and message take precedence.
 func TestOutOfHours(t *testing.T) {
