@@ -242,7 +242,7 @@ func TestBridgeStates(t *testing.T) {
 	for range 5 {
 		require.Equal(t, 200, c.bridge.Report(t, c.id, "state", qr))
 	}
-	require.Equal(t, []any{"qrcode", 1.0}, []any{c.Get(c.path)["status"], c.Get(c.path)["retries"]}, "the same code counts once")
+	require.Equal(t, []any{"qrcode", 0.0}, []any{c.Get(c.path)["status"], c.Get(c.path)["retries"]}, "the same code is no further one")
 	for status, text := range map[string]string{"BANNED": "The number is banned.", "OUTDATED": "Update the bridge."} {
 		require.Equal(t, 200, c.bridge.Report(t, c.id, "state", c.bridge.ChangeState(c.id, object{"status": status, "error": text})))
 		require.Equal(t, []any{status, text}, []any{c.Get(c.path)["status"], c.Get(c.path)["lastError"]})

@@ -85,8 +85,8 @@ func TestTicketAsAskedFor(t *testing.T) {
 	company.Refused(400, "ERR_VALIDATION", "POST", "/tickets", object{"contactId": contact["id"], "status": "closed"})
 }
 
-// A closed ticket goes back to the queue, unless another one is live.
-func TestClosedTicketBecomesPending(t *testing.T) {
+// A user opens a closed ticket again, unless another one is live. Only messages take it back to pending.
+func TestClosedTicketIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	company := messagingtest.NewCompany(t)
 	company.Connect()
@@ -95,11 +95,12 @@ func TestClosedTicketBecomesPending(t *testing.T) {
 	path := messagingtest.TicketPath(ticket)
 	closed := company.OK(200, "PUT", path, object{"status": "closed"})
 	require.NotNil(t, closed["closedAt"])
-	pending := company.OK(200, "PUT", path, object{"status": "pending"})
-	requireFields(t, object{"status": "pending", "userId": nil, "closedAt": nil}, pending)
+	company.Refused(400, "ERR_INVALID_TRANSITION", "PUT", path, object{"status": "pending"})
+	require.Equal(t, closed, company.Get(path))
+	requireFields(t, object{"status": "open", "closedAt": nil}, company.OK(200, "PUT", path, object{"status": "open"}))
 	company.OK(200, "PUT", path, object{"status": "closed"})
 	company.OK(201, "POST", "/tickets", object{"contactId": contact["id"]})
-	company.Refused(400, "ERR_OTHER_OPEN_TICKET", "PUT", path, object{"status": "pending"})
+	company.Refused(400, "ERR_OTHER_OPEN_TICKET", "PUT", path, object{"status": "open"})
 }
 
 // An API token is shown once and stored as a hash only. It is no login. A deleted one stays in the

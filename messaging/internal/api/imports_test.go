@@ -31,8 +31,10 @@ func TestImport(t *testing.T) {
 	want := func(isDryRun bool) object {
 		return object{
 			"id": nil, "status": "done", "dryRun": isDryRun, "total": 5.0, "created": 1.0, "updated": 2.0, "skipped": 1.0, "failed": 1.0,
-			"errors":   []any{object{"line": 4.0, "error": "number must be digits with country code"}},
-			"warnings": []any{object{"line": 5.0, "warning": "email is no e-mail address and was left out"}},
+			"errors": []any{object{"line": 4.0, "error": "number must be digits with country code"}},
+			"warnings": []any{
+				object{"line": 5.0, "warning": "email is no e-mail address and was left out"}, object{"line": 6.0, "warning": "email is a placeholder and was left out"},
+			},
 			"columns": []any{
 				object{"heading": "nome", "field": "name"}, object{"heading": "telefone", "field": "number"},
 				object{"heading": "email", "field": "email"}, object{"heading": "cidade", "field": nil},

@@ -368,9 +368,15 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 	if b.QueueID.ApplyTo(&ticket.QueueID); b.QueueID.Set {
 		ticket.Chatbot = false // no menu: a person has chosen
 	}
+	if earlier == chat.TicketClosed && ticket.Status == chat.TicketOpen {
+		ticket.Resolution = nil // it was that of the earlier closing
+	}
 	b.Resolution.ApplyTo(&ticket.Resolution)
 	if !ticket.Status.IsValid() {
 		return hub.Invalid("body.status", "must be open, pending or closed")
+	}
+	if earlier == chat.TicketClosed && ticket.Status == chat.TicketPending {
+		return refused("invalid_transition", "The ticket is closed: open it. Only messages take it back to pending.")
 	}
 	if b.TagIDs.HasValue() && len(b.TagIDs.Value) > maxTagsOfObject {
 		return hub.Invalid("body.tagIds", "must have at most 100 entries")

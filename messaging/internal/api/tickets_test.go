@@ -98,7 +98,13 @@ func TestTicketTransitions(t *testing.T) {
 	// A new message within the window takes the ticket back to pending.
 	number := ana["contact"].(object)["number"].(string)
 	company.SendFromPhone(number, connection, "One more thing")
-	require.Equal(t, "pending", company.Get(path)["status"])
+	again := company.Get(path)
+	require.Equal(t, []any{"pending", nil, nil}, []any{again["status"], again["resolution"], again["closedAt"]})
+	company.OK(200, "PUT", path, object{"status": "closed", "resolution": "answered twice"})
+	again = company.OK(200, "PUT", path, object{"status": "open"})
+	require.Equal(t, []any{"open", nil, nil}, []any{again["status"], again["resolution"], again["closedAt"]})
+	company.OK(200, "PUT", path, object{"status": "closed"})
+	require.Equal(t, "half done", company.OK(200, "PUT", path, object{"status": "open", "resolution": "half done"})["resolution"])
 	company.OK(200, "PUT", path, object{"status": "closed"})
 
 	// Another ticket of the contact keeps it closed.

@@ -21,7 +21,7 @@ import (
 
 const (
 	outOfHoursPause = 12 * time.Hour  // between two out-of-hours messages to a contact
-	answerGrace     = 5 * time.Second // after a menu; what comes earlier was written before it was read
+	menuPause       = 5 * time.Second // between a menu and the same one again: a wrong answer may have been written before it was read
 
 	// A contact that is a program may reply to every reply. After maxReplies automatic
 	// messages within replyWindow a ticket gets no more of them.
@@ -89,8 +89,9 @@ func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]stor
 		err := c.answerMenu(ctx)
 		return c.entries, err
 	}
-	isClosed, err := c.answerOutOfHours(ctx)
-	if err == nil && !isClosed && isWaiting && r.Ticket.GreetedAt == nil && r.Ticket.QueueID == nil {
+	isNew := isWaiting && r.Ticket.GreetedAt == nil && r.Ticket.QueueID == nil
+	isClosed, err := c.answerOutOfHours(ctx, isNew)
+	if err == nil && !isClosed && isNew {
 		err = c.greet(ctx)
 	}
 	return c.entries, err
@@ -197,17 +198,47 @@ func consentChange(r Received) (consent string, isChange bool) {
 }
 
 // answerOutOfHours writes the out-of-hours message, once in twelve hours, while the ticket's
-// queue or else the company is closed. Without such a message being closed has no effect.
-func (c *conversation) answerOutOfHours(ctx context.Context) (isClosed bool, err error) {
-	var queue *store.Queue
+// queue or else the company is closed. Without such a message being closed has no effect. A new
+// ticket is put in the connection's only queue where that has hours of its own.
+func (c *conversation) answerOutOfHours(ctx context.Context, isNew bool) (isClosed bool, err error) {
+	queue, err := c.queueOfHours(ctx)
+	if err != nil {
+		return false, err
+	}
+	isClosed, err = c.closedMessage(ctx, queue)
+	if err != nil || !isClosed || !isNew || queue == nil || !hasHours(*queue) {
+		return isClosed, err
+	}
+	c.Ticket.QueueID = &queue.ID
+	if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
+		return true, fmt.Errorf("putting a ticket in its queue: %w", err)
+	}
+	return true, nil
+}
+
+// queueOfHours returns the queue whose opening hours count: the ticket's, else the
+// connection's only one; nil: the company's count.
+func (c *conversation) queueOfHours(ctx context.Context) (*store.Queue, error) {
 	if c.Ticket.QueueID != nil {
 		row, err := c.tx.Queue(ctx, c.Company.ID, *c.Ticket.QueueID)
 		if err != nil {
-			return false, fmt.Errorf("loading the ticket's queue: %w", err)
+			return nil, fmt.Errorf("loading the ticket's queue: %w", err)
 		}
-		queue = &row
+		return &row, nil
 	}
-	return c.closedMessage(ctx, queue)
+	return onlyQueue(ctx, c.tx, c.Connection)
+}
+
+// onlyQueue returns the queue of a connection that has exactly one, else nil.
+func onlyQueue(ctx context.Context, tx *store.Tx, connection store.Connection) (*store.Queue, error) {
+	queues, err := tx.ListQueuesOfConnection(ctx, connection.CompanyID, connection.ID)
+	if err != nil {
+		return nil, fmt.Errorf("loading the connection's queues: %w", err)
+	}
+	if len(queues) != 1 {
+		return nil, nil
+	}
+	return &queues[0], nil
 }
 
 // closedMessage is answerOutOfHours for a queue; nil stands for none.
@@ -237,7 +268,7 @@ func (c *conversation) closedMessage(ctx context.Context, queue *store.Queue) (i
 func outOfHours(company store.Company, connection store.Connection, queue *store.Queue) (hours []byte, text string) {
 	hours, text = company.Schedules, connection.OutOfHoursMessage
 	if queue != nil {
-		if string(queue.Schedules) != "[]" {
+		if hasHours(*queue) {
 			hours = queue.Schedules
 		}
 		if queue.OutOfHoursMessage != "" {
@@ -246,3 +277,6 @@ func outOfHours(company store.Company, connection store.Connection, queue *store
 	}
 	return hours, text
 }
+
+// hasHours reports whether a queue has opening hours of its own.
+func hasHours(queue store.Queue) bool { return string(queue.Schedules) != "[]" }

@@ -197,6 +197,34 @@ func TestWrongAnswers(t *testing.T) {
 	require.Nil(t, room.Tickets("searchParam=" + room.phone)[0]["queueId"])
 }
 
+// Wrong answers within seconds after a menu count too. The menu is not sent again so soon.
+func TestFastWrongAnswers(t *testing.T) {
+	t.Parallel()
+	room := newChatRoom(t, monday, object{"greetingMessage": "Welcome"})
+	room.set(object{"queueIds": []int64{room.addQueue(object{"name": "Sales", "color": "#00f"}), room.addQueue(object{"name": "Support", "color": "#0f0"})}})
+	const menu = "Welcome\n\n1 - Sales\n2 - Support"
+	sayFast := func(texts ...string) []string {
+		for _, text := range texts {
+			room.Hub.Clock.Advance(800 * time.Millisecond)
+			room.SendFromPhone(room.phone, room.connection, text)
+		}
+		return room.received()
+	}
+	require.Equal(t, []string{menu}, room.say("Hi"))
+	require.Empty(t, sayFast("x", "3"))
+	require.Equal(t, true, room.ticket()["chatbot"])
+	require.Empty(t, sayFast("9"), "the third")
+	require.Equal(t, false, room.ticket()["chatbot"])
+	require.Empty(t, room.say("1"), "people answer now")
+
+	room.phone, room.seen = room.AddPhone("Bruno"), 0
+	require.Equal(t, []string{menu}, room.say("Hi"))
+	require.Empty(t, sayFast("x"))
+	require.Equal(t, []string{menu}, room.say("y"), "the second, later")
+	require.Empty(t, sayFast("2"), "a right one counts at once")
+	require.NotNil(t, room.Tickets("searchParam=" + room.phone)[0]["queueId"])
+}
+
 // Outside of opening hours a contact gets one message in twelve hours, in place of a greeting.
 // A queue's hours and message take precedence.
 func TestOutOfHours(t *testing.T) {
@@ -225,6 +253,54 @@ func TestOutOfHours(t *testing.T) {
 	room.phone, room.seen = room.AddPhone("Carla"), 0
 	require.Equal(t, []string{"Night opens on Sunday."}, room.say("Hi", "Hello?"))
 	require.EqualValues(t, night, room.Tickets("searchParam=" + room.phone)[0]["queueId"])
+}
+
+// The hours of a connection's only queue count from a contact's first message on: no menu asks
+// for it. Without hours of its own the company's count.
+func TestOutOfHoursOfOnlyQueue(t *testing.T) {
+	t.Parallel()
+	room := newChatRoom(t, monday, object{"greetingMessage": "Welcome", "outOfHoursMessage": "We are closed."})
+	room.OK(200, "PUT", "/company", object{"schedules": []object{{"weekdayEn": "sunday", "startTime": "08:00", "endTime": "18:00"}}})
+	open := []object{{"weekdayEn": "monday", "startTime": "00:00", "endTime": "24:00"}}
+	queue := room.addQueue(object{"name": "Sales", "color": "#00f", "greetingMessage": "Sales here", "schedules": open})
+	path := fmt.Sprintf("/queue/%d", queue)
+	room.set(object{"queueIds": []int64{queue}})
+	require.Equal(t, []string{"Sales here"}, room.say("Hi", "Are you there?"), "the queue is open, the company is closed")
+	require.EqualValues(t, queue, room.ticket()["queueId"])
+
+	closed := []object{{"weekdayEn": "tuesday", "startTime": "08:00", "endTime": "18:00"}}
+	room.OK(200, "PUT", path, object{"schedules": closed})
+	room.phone, room.seen = room.AddPhone("Bruno"), 0
+	require.Equal(t, []string{"We are closed."}, room.say("Hi", "Hello?"))
+	require.EqualValues(t, queue, room.Tickets("searchParam=" + room.phone)[0]["queueId"])
+	room.OK(200, "PUT", path, object{"outOfHoursMessage": "Sales opens on Tuesday."})
+	room.phone, room.seen = room.AddPhone("Carla"), 0
+	require.Equal(t, []string{"Sales opens on Tuesday."}, room.say("Hi", "Hello?"))
+
+	// A queue without hours of its own greets once the company is open.
+	room.OK(200, "PUT", path, object{"schedules": []object{}})
+	room.phone, room.seen = room.AddPhone("Davi"), 0
+	require.Equal(t, []string{"Sales opens on Tuesday."}, room.say("Hi"))
+	room.OK(200, "PUT", "/company", object{"schedules": open})
+	require.Equal(t, []string{"Sales here"}, room.say("Hello?"))
+
+	// The contact answers what the company wrote first: nothing has put the ticket in the queue.
+	room.OK(200, "PUT", "/company", object{"schedules": closed})
+	room.OK(200, "PUT", path, object{"schedules": open})
+	room.phone, room.seen = room.AddPhone("Eva"), 0
+	room.As(room.APIToken()).OK(200, "POST", "/api/messages/send", object{"number": room.phone, "body": "Your order is here."})
+	require.Equal(t, []string{"Your order is here."}, room.say("Thanks"))
+	room.OK(200, "PUT", messagingtest.TicketPath(room.Tickets("searchParam=" + room.phone)[0]), object{"status": "open"})
+	room.OK(200, "PUT", "/company", object{"schedules": open})
+	room.OK(200, "PUT", path, object{"schedules": closed})
+	require.Equal(t, []string{"Sales opens on Tuesday."}, room.say("Hello?"), "the company is open, the queue is closed")
+	room.OK(200, "PUT", "/company", object{"schedules": closed})
+
+	// With several queues, and none chosen, the company's count.
+	room.OK(200, "PUT", path, object{"schedules": open})
+	room.set(object{"queueIds": []int64{queue, room.addQueue(object{"name": "Support", "color": "#0f0", "schedules": open})}})
+	room.phone, room.seen = room.AddPhone("Fay"), 0
+	require.Equal(t, []string{"We are closed."}, room.say("Hi"))
 }
 
 func TestOptOut(t *testing.T) {

@@ -73,15 +73,14 @@ func (c *conversation) answerBooking(ctx context.Context) (isBooking bool, err e
 	return true, c.advanceBooking(ctx, booking)
 }
 
-// refuseBookingAnswer writes the menu again. After too many wrong answers the ticket is left
+// refuseBookingAnswer writes the menu again, unless it was sent a moment ago. After too many wrong answers the ticket is left
 // to people.
 func (c *conversation) refuseBookingAnswer(ctx context.Context, booking store.BookingChat) error {
-	if c.Ticket.MenuSentAt != nil && c.At.Sub(*c.Ticket.MenuSentAt) < answerGrace {
-		return nil
-	}
-	c.Ticket.WrongAnswers++
-	if c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues {
+	switch c.Ticket.WrongAnswers++; {
+	case c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues:
 		return c.endBooking(ctx, "")
+	case c.hasFreshMenu():
+		return c.countAnswer(ctx)
 	}
 	return c.sendBookingMenu(ctx, booking)
 }

@@ -120,3 +120,18 @@ func TestBookingWhilePeerIsAway(t *testing.T) {
 	none.answer("Hi")
 	require.Equal(t, []string{"Não conseguimos consultar a agenda agora. Uma pessoa vai responder por aqui."}, none.answer("1"))
 }
+
+// Wrong answers within seconds after a booking's menu count, without the menu again.
+func TestFastWrongAnswersInBooking(t *testing.T) {
+	t.Parallel()
+	r := newBookingRoom(t, "", "Corte")
+	r.calendar.Free(at(0), at(1))
+	r.answer("Hi", "1")
+	for _, text := range []string{"x", "y", "z"} {
+		require.Equal(t, true, r.ticket()["chatbot"])
+		r.Hub.Clock.Advance(800 * time.Millisecond)
+		r.SendFromPhone(r.phone, r.connection, text)
+		require.Empty(t, r.received())
+	}
+	require.Equal(t, false, r.ticket()["chatbot"], "people answer now")
+}

@@ -141,15 +141,27 @@ func (c *conversation) chooseQueue(ctx context.Context) error {
 	return c.enterQueue(ctx, queues[chosen.ID], "")
 }
 
-// refuseAnswer writes the menu again. After too many wrong answers, and where the menu is
-// gone, the ticket is left to people.
+// refuseAnswer writes the menu again, unless it was sent a moment ago. After too many wrong
+// answers, and where the menu is gone, the ticket is left to people.
 func (c *conversation) refuseAnswer(ctx context.Context, text string, menu []chat.MenuOption) error {
-	if c.Ticket.MenuSentAt != nil && c.At.Sub(*c.Ticket.MenuSentAt) < answerGrace {
-		return nil
-	}
-	c.Ticket.WrongAnswers++
-	if c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues {
+	switch c.Ticket.WrongAnswers++; {
+	case c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues:
 		menu, text = nil, ""
+	case c.hasFreshMenu():
+		return c.countAnswer(ctx)
 	}
 	return c.sendMenu(ctx, text, menu, c.Ticket.MenuOption)
+}
+
+// hasFreshMenu reports whether the menu was sent so short a time ago that it is not sent again.
+func (c *conversation) hasFreshMenu() bool {
+	return c.Ticket.MenuSentAt != nil && c.At.Sub(*c.Ticket.MenuSentAt) < menuPause
+}
+
+// countAnswer stores a wrong answer that nothing is written for.
+func (c *conversation) countAnswer(ctx context.Context) error {
+	if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
+		return fmt.Errorf("counting a wrong answer: %w", err)
+	}
+	return nil
 }

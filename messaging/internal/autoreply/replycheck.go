@@ -17,6 +17,9 @@ type ReplyCheck struct {
 	HasQueues  bool // whether the connection has queues
 
 	queues map[int64]store.Queue // of the company; nil: not loaded
+	only   *store.Queue          // the connection's only one; nil: not loaded, or there are several
+
+	onlyLoaded bool // whether only is loaded
 }
 
 // NeedsNoReply reports whether [Service.Respond] does nothing for a message of a contact to
@@ -32,13 +35,9 @@ func (s *ReplyCheck) NeedsNoReply(ctx context.Context, tx *store.Tx, r Received)
 	if isWaiting && r.Ticket.Chatbot {
 		return false, nil
 	}
-	var queue *store.Queue
-	if r.Ticket.QueueID != nil {
-		row, err := s.queue(ctx, tx, *r.Ticket.QueueID)
-		if err != nil || row == nil {
-			return false, err
-		}
-		queue = row
+	queue, isKnown, err := s.queueOfHours(ctx, tx, r.Ticket)
+	if err != nil || !isKnown {
+		return false, err
 	}
 	hours, text := outOfHours(s.Company, s.Connection, queue)
 	if text != "" {
@@ -53,6 +52,23 @@ func (s *ReplyCheck) NeedsNoReply(ctx context.Context, tx *store.Tx, r Received)
 	}
 	isGreeted := r.Ticket.GreetedAt != nil || r.Ticket.QueueID != nil || !s.HasQueues && s.Connection.GreetingMessage == ""
 	return !isWaiting || isGreeted, nil
+}
+
+// queueOfHours is [conversation.queueOfHours]. A ticket's queue that is gone is not known.
+func (s *ReplyCheck) queueOfHours(ctx context.Context, tx *store.Tx, ticket store.Ticket) (queue *store.Queue, isKnown bool, err error) {
+	switch {
+	case ticket.QueueID != nil:
+		queue, err = s.queue(ctx, tx, *ticket.QueueID)
+		return queue, queue != nil, err
+	case !s.HasQueues:
+		return nil, true, nil
+	case !s.onlyLoaded:
+		if s.only, err = onlyQueue(ctx, tx, s.Connection); err != nil {
+			return nil, false, err
+		}
+		s.onlyLoaded = true
+	}
+	return s.only, true, nil
 }
 
 // queue returns a queue of the company, or nil.

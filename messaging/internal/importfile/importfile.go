@@ -106,6 +106,7 @@ func (t *sheet) split(line string) (cells []string, ok bool) {
 // setCells sets the row to what its cells say. Of several columns of one field, the first
 // that is not empty counts.
 func (t *sheet) setCells(row *Row, cells []string) {
+	var dropped placeholderCells
 	for i, cell := range cells {
 		if i >= len(t.columns) {
 			if strings.TrimSpace(cell) != "" {
@@ -115,6 +116,7 @@ func (t *sheet) setCells(row *Row, cells []string) {
 		}
 		text := strings.Join(strings.Fields(strings.TrimPrefix(cell, "'")), " ")
 		if placeholders[normalize(text)] && !strings.HasPrefix(text, "+") {
+			dropped.note(t.columns[i].Field, text)
 			continue
 		}
 		switch t.columns[i].Field {
@@ -127,12 +129,21 @@ func (t *sheet) setCells(row *Row, cells []string) {
 		}
 	}
 	if row.Problem == "" {
-		t.check(row)
+		t.check(row, dropped)
 	}
 }
 
-// check normalizes the number and checks what the row says.
-func (t *sheet) check(row *Row) {
+// placeholderCells says which fields of a row have placeholders.
+type placeholderCells struct{ name, email bool }
+
+// note takes a cell that stands for nothing; one without text is no placeholder.
+func (p *placeholderCells) note(field, text string) {
+	p.name = p.name || field == "name" && text != ""
+	p.email = p.email || field == "email" && text != ""
+}
+
+// check normalizes the number and checks what the row says. Placeholders are left out already.
+func (t *sheet) check(row *Row, dropped placeholderCells) {
 	if row.Number == "" {
 		row.Problem = "has no number"
 		return
@@ -146,13 +157,29 @@ func (t *sheet) check(row *Row) {
 		*row = Row{Line: row.Line, Problem: "has characters that are no text"}
 		return
 	case utf8.RuneCountInString(row.Name) > maxName:
-		row.Name, row.Warning = chat.Truncate(row.Name, maxName), "name is longer than 120 characters and was cut"
+		row.Name = chat.Truncate(row.Name, maxName)
+		row.warn("name is longer than 120 characters and was cut")
 	}
 	row.Number = number
+	if dropped.name && row.Name == "" {
+		row.warn("name is a placeholder and was left out")
+	}
+	if dropped.email && row.Email == "" {
+		row.warn("email is a placeholder and was left out")
+	}
 	local, domain, _ := strings.Cut(row.Email, "@")
 	if row.Email != "" && (local == "" || !strings.Contains(strings.Trim(domain, "."), ".") || strings.ContainsAny(row.Email, " ,;<>\"") || strings.Contains(domain, "@") || len(row.Email) > maxEmail) {
-		row.Email, row.Warning = "", "email is no e-mail address and was left out"
+		row.Email = ""
+		row.warn("email is no e-mail address and was left out")
 	}
+}
+
+// warn adds a warning to the row's.
+func (r *Row) warn(text string) {
+	if r.Warning != "" {
+		text = r.Warning + "; " + text
+	}
+	r.Warning = text
 }
 
 // cleanNumber returns the digits of a number as people write them.

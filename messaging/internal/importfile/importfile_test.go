@@ -52,8 +52,8 @@ func TestRead(t *testing.T) {
 	require.Equal(t, []importfile.Column{{Heading: "Nome Completo", Field: "name"}, {Heading: "Telefone", Field: "number"}, {Heading: "E-mail", Field: "email"}, {Heading: "Cidade"}}, columns)
 	require.Equal(t, []importfile.Row{
 		{Line: 3, Name: `Ana "Aninha"`, Number: "5511987654321", Email: "ana@example.com"},
-		{Line: 5, Name: "Bia; Lima", Number: "5511987654322"},
-		{Line: 7, Number: "5511987654323", Warning: "email is no e-mail address and was left out"},
+		{Line: 5, Name: "Bia; Lima", Number: "5511987654322", Warning: "email is a placeholder and was left out"},
+		{Line: 7, Number: "5511987654323", Warning: "name is a placeholder and was left out; email is no e-mail address and was left out"},
 		{Line: 8, Problem: "has a quotation mark that is not closed"},
 		{Line: 9, Problem: "number must be digits with country code"},
 		{Line: 10, Name: "Eva", Email: "eva@example.com", Problem: "has no number"},
@@ -73,6 +73,8 @@ func TestCells(t *testing.T) {
 		"Ana;" + number + ";@example.com":               {Name: "Ana", Number: number, Warning: "email is no e-mail address and was left out"},
 		"Ana;" + number + ";a@b@example.com":            {Name: "Ana", Number: number, Warning: "email is no e-mail address and was left out"},
 		"Ana;" + number + ";a@.example.":                {Name: "Ana", Number: number, Warning: "email is no e-mail address and was left out"},
+		"X;" + number + ";":                             {Number: number, Warning: "name is a placeholder and was left out"},
+		"'-;" + number + ";null":                        {Number: number, Warning: "name is a placeholder and was left out; email is a placeholder and was left out"},
 		"Ana;" + number + "; ; ;":                       {Name: "Ana", Number: number},
 		"Ana;" + number + ";;x":                         {Name: "Ana", Number: number, Problem: "has more cells than the first line has columns"},
 		"A\x01na;" + number + ";":                       {Problem: "has characters that are no text"},
@@ -89,6 +91,9 @@ func TestCells(t *testing.T) {
 	_, rows, err := read([]byte("telefone\n\"\n\"\n"+number), "")
 	require.NoError(t, err)
 	require.Equal(t, []importfile.Row{{Line: 4, Number: number}}, rows, "a row of blank lines is none")
+	_, rows, err = read([]byte("nome;contato;celular;telefone\n-;Ana;-;"+number+"\nBia;x;"+number+";N/A\n"), "")
+	require.NoError(t, err)
+	require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", Number: number}, {Line: 3, Name: "Bia", Number: number}}, rows, "another column says it")
 }
 
 func TestCharacterSets(t *testing.T) {

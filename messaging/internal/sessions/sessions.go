@@ -116,7 +116,7 @@ func (s *Service) RenewQRCode(ctx context.Context, c store.Connection) (store.Co
 		if c, err = s.store.Connection(ctx, c.CompanyID, c.ID); err != nil || !s.hasExpiredCode(c) {
 			return err
 		}
-		if c.Retries < maxQRCodes {
+		if c.Retries+1 < maxQRCodes {
 			c, err = s.Start(ctx, c)
 			return err
 		}

@@ -86,8 +86,8 @@ func (t *Tx) CreateTickets(ctx context.Context, scope Scope, drafts []TicketDraf
 	return tickets, t.publishCreatedTickets(ctx, scope, drafts, tickets)
 }
 
-// reopenTicket returns a ticket that was closed within the company's window to pending. It
-// returns [pgx.ErrNoRows] if there is none.
+// reopenTicket returns a ticket that was closed within the company's window to pending, without
+// the resolution it was closed with. It returns [pgx.ErrNoRows] if there is none.
 func (t *Tx) reopenTicket(ctx context.Context, scope Scope, contact Contact, connection int64) (Ticket, error) {
 	company, err := t.Company(ctx, scope.Company)
 	if err != nil {
@@ -100,7 +100,7 @@ func (t *Tx) reopenTicket(ctx context.Context, scope Scope, contact Contact, con
 	if err != nil {
 		return Ticket{}, err
 	}
-	ticket.Status, ticket.UserID = chat.TicketPending, nil
+	ticket.Status, ticket.UserID, ticket.Resolution = chat.TicketPending, nil, nil
 	return t.SaveTicket(ctx, scope, chat.TicketClosed, ticket)
 }
 

@@ -554,7 +554,7 @@ func (q *Queries) SetConnectionSettings(ctx context.Context, arg SetConnectionSe
 }
 
 const stopConnection = `-- name: StopConnection :exec
-update messaging.connections set status = $1, retries = case when $1 = 'TIMEOUT' then 1 else 0 end, last_error = $2::text, updated_at = $3::timestamptz
+update messaging.connections set status = $1, retries = 0, last_error = $2::text, updated_at = $3::timestamptz
 where company_id = $4 and id = $5 and status = 'CONNECTED'
 `
 
@@ -581,7 +581,7 @@ func (q *Queries) StopConnection(ctx context.Context, arg StopConnectionParams) 
 
 const unreachableConnections = `-- name: UnreachableConnections :many
 select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where status = 'TIMEOUT'
-  and updated_at <= $1::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries - 1, 4))) order by updated_at limit 100
+  and updated_at <= $1::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries, 4))) order by updated_at limit 100
 `
 
 // Those to look at again: after 5 seconds, doubling up to a minute.
@@ -711,7 +711,7 @@ func (q *Queries) UpdateConnection(ctx context.Context, arg UpdateConnectionPara
 
 const updateConnectionState = `-- name: UpdateConnectionState :one
 update messaging.connections set status = $1, qrcode = $2, qr_expires_at = $3, number = coalesce($4, number), last_error = $5,
-  retries = case when $1 not in ('qrcode', 'TIMEOUT') then 0 when status = $1 then retries + 1 else 1 end,
+  retries = case when $1 in ('qrcode', 'TIMEOUT') and status = $1 then retries + 1 else 0 end,
   state_sequence = greatest(state_sequence, $6), updated_at = $7
 where id = $8 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence
 `

@@ -43,20 +43,20 @@ select * from messaging.connections where id = $1 for no key update;
 
 -- name: UpdateConnectionState :one
 update messaging.connections set status = sqlc.arg(status), qrcode = sqlc.arg(qrcode), qr_expires_at = sqlc.narg(qr_expires_at), number = coalesce(sqlc.narg(number), number), last_error = sqlc.narg(last_error),
-  retries = case when sqlc.arg(status) not in ('qrcode', 'TIMEOUT') then 0 when status = sqlc.arg(status) then retries + 1 else 1 end,
+  retries = case when sqlc.arg(status) in ('qrcode', 'TIMEOUT') and status = sqlc.arg(status) then retries + 1 else 0 end,
   state_sequence = greatest(state_sequence, sqlc.arg(state_sequence)), updated_at = sqlc.arg(updated_at)
 where id = sqlc.arg(id) returning *;
 
 -- name: StopConnection :exec
 -- Messages cannot be sent any more on a connected connection: it waits for its network, or for
 -- people.
-update messaging.connections set status = sqlc.arg(status), retries = case when sqlc.arg(status) = 'TIMEOUT' then 1 else 0 end, last_error = sqlc.arg(reason)::text, updated_at = sqlc.arg(at)::timestamptz
+update messaging.connections set status = sqlc.arg(status), retries = 0, last_error = sqlc.arg(reason)::text, updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and status = 'CONNECTED';
 
 -- name: UnreachableConnections :many
 -- Those to look at again: after 5 seconds, doubling up to a minute.
 select * from messaging.connections where status = 'TIMEOUT'
-  and updated_at <= sqlc.arg(at)::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries - 1, 4))) order by updated_at limit 100;
+  and updated_at <= sqlc.arg(at)::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries, 4))) order by updated_at limit 100;
 
 -- name: LockConnectionToDelete :one
 -- Messages for it cannot be written any more.
