@@ -106,6 +106,9 @@ func TestLogFilters(t *testing.T) {
 		require.Len(t, strings.Fields(ids), tc.count, "%q", tc.flags)
 	}
 	p.run("deliveries", "list", "--status", "lost").requireFails(1, "status")
+	for _, code := range []string{"0", "99", "1000", "x"} {
+		p.run("deliveries", "list", "--status-code", code).requireFails(2, "--status-code")
+	}
 	p.run("deliveries", "list", "--event", "evt_1").requireFails(1, "event_id")
 	p.run("deliveries", "list", "--endpoint", "e").requireFails(1, "endpoint_id")
 
