@@ -24,7 +24,7 @@ var docs = rest.Docs{
 		"tokens.create":              {Text: "The token is in this answer and nowhere else: the hub keeps its hash. It works wherever an operator's access token does, except that it changes neither operators nor tokens. It outlives the login, and the account, of who made it.", Errors: []string{"403 people_only"}},
 		"tokens.delete":              {Text: "Requests with the token are refused from now on, on every process of the hub, and its streams end.", Errors: []string{"403 people_only"}},
 		"products.list":              {Text: "Hosted ones and external ones, in the order of their names."},
-		"products.create":            {Text: "An external product publishes with keys of its tenants and is connected by its address. Names and key prefixes of products that the hub can host are reserved.", Errors: []string{"409 name_taken, prefix_taken, name_reserved, prefix_reserved"}},
+		"products.create":            {Text: "An external product publishes with keys of its tenants and is connected by its address. Names and key prefixes of products that the hub can host are reserved, and so are those of the hub itself: hub, hubl, hubr, hubs, hubt, whsec and evt.", Errors: []string{"409 name_taken, prefix_taken, name_reserved, prefix_reserved"}},
 		"products.update":            {Text: "Its name and key prefix stay. From the next event on, what is published is checked by the new validation.", Errors: []string{"422 product_hosted"}},
 		"event-types.list":           {Text: "By product and name: those of external products, of hosted ones and the hub's own."},
 		"event-types.openapi":        {Text: "For each type of the product a webhook with its envelope, data and signature headers. Receivers generate their types from it."},

@@ -30,6 +30,9 @@ func TestProducts(t *testing.T) {
 
 	b.refused(409, "name_taken", "POST", "/products", b.admin, `{"name":"shop","prefix":"other"}`)
 	b.refused(409, "prefix_taken", "POST", "/products", b.admin, `{"name":"other","prefix":"cli"}`)
+	for _, reserved := range []string{"hub", "hubl", "hubr", "hubs", "hubt", "whsec", "evt"} {
+		b.refused(409, "prefix_reserved", "POST", "/products", b.admin, `{"name":"other","prefix":"`+reserved+`"}`)
+	}
 	for _, bad := range []string{
 		`{"name":"Shop","prefix":"sho"}`, `{"name":"s","prefix":"sho"}`, `{"name":"1shop","prefix":"sho"}`, `{"name":"other","prefix":"s"}`,
 		`{"name":"other","prefix":"with_line"}`, `{"name":"other","prefix":"elevenchars"}`, `{"name":"other"}`, `{"name":"other","prefix":"oth","hosted":true}`,
