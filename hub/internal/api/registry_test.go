@@ -60,6 +60,15 @@ func TestTenants(t *testing.T) {
 	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"nothing","name":"x"}`)
 	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":""}`)
 	require.Equal(t, same, b.ok(200, "GET", "/tenants/"+same["id"].(string), b.support, ""))
+	for _, name := range []string{`"   "`, `"\u2003"`, `"a\nb"`, `"a\u0007"`, `"\u202etxet"`} {
+		b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":`+name+`}`)
+		b.refused(422, "validation_failed", "PUT", "/tenants/"+same["id"].(string), b.admin, `{"name":`+name+`,"external_ref":"ref_0"}`)
+		b.refused(422, "validation_failed", "POST", "/products", b.admin, `{"name":"third","prefix":"third","title":`+name+`}`)
+		b.refused(422, "validation_failed", "PUT", "/products/shop", b.admin, `{"title":`+name+`}`)
+	}
+	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":"x","external_ref":""}`)
+	b.refused(422, "validation_failed", "PUT", "/tenants/"+same["id"].(string), b.admin, `{"name":"x","external_ref":""}`)
+	require.Nil(t, b.ok(201, "POST", "/tenants", b.admin, `{"product":"other","name":"x","external_ref":null}`)["external_ref"])
 	b.refused(404, "not_found", "GET", "/tenants/"+uuid.NewString(), b.admin, "")
 	b.refused(422, "validation_failed", "GET", "/tenants/1", b.admin, "")
 
