@@ -112,6 +112,12 @@ func TestLogFilters(t *testing.T) {
 	p.run("deliveries", "list", "--event", "evt_1").requireFails(1, "event_id")
 	p.run("deliveries", "list", "--endpoint", "e").requireFails(1, "endpoint_id")
 
+	for environment, want := range map[string]int{"live": 2, "test": 0} {
+		events := strings.Fields(p.run("events", "list", "--tenant", p.tenant, "--environment", environment, "-q").requireOK())
+		require.Len(t, events, want, environment)
+		require.Equal(t, want > 0, slices.Contains(events, paid))
+	}
+
 	audit := func(flags ...string) string {
 		return p.run(append([]string{"audit", "--tenant", p.tenant}, flags...)...).requireOK()
 	}
