@@ -81,7 +81,7 @@ var docs = rest.Docs{
 		"replays.create":             {Text: "A job sends every delivery again that the filter matches. With dry_run it only counts. That of a key sends its tenant's, in its environment; up to 5 jobs of a tenant's keys run at once.", Errors: []string{"404 tenant_not_found, environment_not_found", "422 range_too_large", "429 too_many_replays"}},
 		"replays.list":               {Text: "The newest first. A key sees those that keys of its tenant started, in its environment.", Errors: []string{"404 tenant_not_found, environment_not_found"}},
 		"replays.get":                {Text: "How many it found, sent and delivered so far."},
-		"replays.cancel":             {Text: "What it has made pending is still sent. A job that is done stays done."},
+		"replays.cancel":             {Text: "Parks what it has made pending and not attempted yet, as replay_cancelled; what was attempted keeps its retries. A job that is done stays done."},
 		"stats.get":                  {Text: "From rollups that are a few seconds old; no request counts the log."},
 		"lookup.phone":               {Text: "By one of phone, email and cpf. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.", Errors: []string{"503 busy"}},
 		"lookup.search":              {Text: "As GET /api/v1/lookup, with phone, email or cpf in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.", Errors: []string{"503 busy"}},
