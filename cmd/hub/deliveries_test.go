@@ -106,8 +106,17 @@ func TestLogFilters(t *testing.T) {
 		require.Len(t, strings.Fields(ids), tc.count, "%q", tc.flags)
 	}
 	p.run("deliveries", "list", "--status", "lost").requireFails(1, "status")
+	for _, code := range []string{"0", "99", "1000", "x"} {
+		p.run("deliveries", "list", "--status-code", code).requireFails(2, "--status-code")
+	}
 	p.run("deliveries", "list", "--event", "evt_1").requireFails(1, "event_id")
 	p.run("deliveries", "list", "--endpoint", "e").requireFails(1, "endpoint_id")
+
+	for environment, want := range map[string]int{"live": 2, "test": 0} {
+		events := strings.Fields(p.run("events", "list", "--tenant", p.tenant, "--environment", environment, "-q").requireOK())
+		require.Len(t, events, want, environment)
+		require.Equal(t, want > 0, slices.Contains(events, paid))
+	}
 
 	audit := func(flags ...string) string {
 		return p.run(append([]string{"audit", "--tenant", p.tenant}, flags...)...).requireOK()

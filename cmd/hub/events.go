@@ -17,11 +17,12 @@ func newEventsList(a *app) *cobra.Command {
 	var p paging
 	var period timeRange
 	var filter client.EventQuery
+	var tenant string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List events, newest first",
-		Long:    `List events, newest first. By tenant, type, correlation id or outcome: hub deliveries list.`,
-		Example: `  hub events list --since 1h`,
+		Long:    `List events, newest first. By type, correlation id or outcome: hub deliveries list.`,
+		Example: `  hub events list --tenant Acme --since 1h`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
@@ -29,6 +30,9 @@ func newEventsList(a *app) *cobra.Command {
 				return err
 			}
 			if filter.Since, filter.Until, err = period.times(a.now()); err != nil {
+				return err
+			}
+			if filter.TenantID, err = tenantID(cmd.Context(), c, tenant, ""); err != nil {
 				return err
 			}
 			return listing[client.Event]{
@@ -45,6 +49,9 @@ func newEventsList(a *app) *cobra.Command {
 			}.show(cmd.Context(), a, p)
 		},
 	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant: id, name or external reference")
+	cmd.Flags().StringVar(&filter.Environment, "environment", "", "live or test")
+	complete(cmd, "environment", "live", "test")
 	period.addTo(cmd)
 	p.addTo(cmd)
 	return cmd

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -81,7 +82,7 @@ func (f *logFilter) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.query.EndpointID, "endpoint", "", "id of an endpoint")
 	flags.StringVar(&f.query.EventType, "type", "", "event type")
 	flags.StringVar(&f.query.Status, "status", "", "pending, delivered, parked or failed; failing = pending after failed attempts, parked or failed")
-	flags.IntVar(&f.query.StatusCode, "status-code", 0, "HTTP status of the last attempt")
+	flags.Func("status-code", "HTTP `status` of the last attempt, 100 to 999", f.setStatusCode)
 	flags.StringVar(&f.query.CorrelationID, "correlation-id", "", "correlation id")
 	flags.StringVar(&f.query.EventID, "event", "", "event id (evt_…)")
 	flags.StringVar(&f.query.Search, "query", "", "an event id, delivery id or correlation id, whichever you have")
@@ -89,6 +90,15 @@ func (f *logFilter) addTo(cmd *cobra.Command) {
 	complete(cmd, "status", "pending", "delivered", "parked", "failed", "failing")
 	complete(cmd, "direction", "inbound", "outbound")
 	complete(cmd, "environment", "live", "test")
+}
+
+// setStatusCode refuses 0 as well, which the query has for "not asked for".
+func (f *logFilter) setStatusCode(text string) (err error) {
+	f.query.StatusCode, err = strconv.Atoi(text)
+	if err != nil || f.query.StatusCode < 100 || f.query.StatusCode > 999 {
+		return errors.New("must be an HTTP status, 100 to 999")
+	}
+	return nil
 }
 
 // complete offers the values of a flag to the shell.

@@ -74,5 +74,8 @@ func (a *app) pem(name string) (string, error) {
 	if err != nil {
 		return "", configf("reading %s: %w", name, err)
 	}
+	if len(text) == 0 { // of both: it would remove the certificate
+		return "", configf("reading %s: it is empty", name)
+	}
 	return string(text), nil
 }

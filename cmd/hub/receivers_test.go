@@ -129,6 +129,7 @@ func TestClientCertificate(t *testing.T) {
 		{firstKey, firstKey, "body.client_certificate.certificate must be a certificate"},
 		{firstCert, firstCert, "body.client_certificate.key must be a private key"},
 		{firstCert, "", "go together"},
+		{c.writeFile("empty.pem", ""), c.writeFile("empty.key", ""), "empty.pem: it is empty"},
 	} {
 		got := c.run("endpoints", "update", twin, "--client-certificate", wrong.certificate, "--client-key", wrong.key)
 		require.NotZero(t, got.code, filepath.Base(wrong.key))

@@ -109,6 +109,7 @@ func TestFailingAlertMakesNoAlert(t *testing.T) {
 	close(gone)
 	p.signal(t, a.tenant, 1)
 	require.Eventually(t, func() bool { return n.ok(200, "GET", "/alerts/"+id, "")["disabled_reason"] == "gone" }, soon, 5*tick)
+	require.Equal(t, false, n.ok(200, "GET", "/alerts/"+id, "")["enabled"])
 	waitType(t, watching, "hub.endpoint.disabled", 10) // the tenant's own endpoint responded 410 too, which is no loop
 	p.noWork(t)
 	require.Len(t, watching.arrivals(), 10, "%v", envelopesOf(t, watching))

@@ -57,6 +57,8 @@ func TestExternalProductsNeverTurnHosted(t *testing.T) {
 		_, err = server.RenameProduct(ctx, options, "notes", reserved, "pap")
 		require.ErrorContains(t, err, "The name "+reserved)
 	}
+	_, err = server.RenameProduct(ctx, options, "notes", "papers", "hubt")
+	require.ErrorContains(t, err, "key prefix hubt is the hub's own")
 	_, err = server.RenameProduct(ctx, options, "board", "papers", "pap")
 	require.ErrorContains(t, err, "hosted here")
 	renamed, err := server.RenameProduct(ctx, options, "notes", "papers", "pap")

@@ -43,7 +43,7 @@ type Alert struct {
 	Product        *string    // only those of this product's tenants; nil = of all
 	TenantID       *uuid.UUID // only those of this tenant; nil = of all
 	Enabled        bool
-	DisabledReason *string // why the hub sends no webhooks, such as gone; nil = it does
+	DisabledReason *string // why the hub disabled it, such as gone; nil = it did not
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
@@ -257,7 +257,7 @@ func changes(present Alert, state State) (names []string) {
 		{"events", !slices.Equal(present.Events, state.Events)},
 		{"product", !equalPointers(present.Product, state.Product)},
 		{"tenant_id", !equalPointers(present.TenantID, state.TenantID)},
-		{"enabled", present.Enabled != state.Enabled || state.Enabled && present.DisabledReason != nil},
+		{"enabled", present.Enabled != state.Enabled},
 	} {
 		if setting.changes {
 			names = append(names, setting.name)
@@ -273,6 +273,6 @@ func equalPointers[T comparable](a, b *T) bool {
 func alertOf(row dbgen.Alert, disabledReason *string) Alert {
 	return Alert{
 		ID: row.ID, Kind: row.Kind, Target: row.Target, Events: row.Events, Product: row.Product, TenantID: row.TenantID,
-		Enabled: row.Enabled, DisabledReason: disabledReason, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		Enabled: row.Enabled && disabledReason == nil, DisabledReason: disabledReason, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -134,7 +134,7 @@ func (a *API) testAlert(ctx context.Context, in *idPath) (*testAlertOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	if !alert.Enabled || alert.DisabledReason != nil {
+	if !alert.Enabled {
 		return nil, hub.Errorf(hub.ErrConflict, "alert_disabled", "This alert is disabled; enable it first.")
 	}
 	setAuditAlert(ctx, alert)

@@ -34,6 +34,18 @@ func TestAlerts(t *testing.T) {
 	require.Equal(t, []any{"https://example.com/new", nil, false}, []any{changed["target"], changed["tenant_id"], changed["enabled"]})
 	b.refused(409, "alert_disabled", "POST", "/alerts/"+id+"/test", b.admin, "")
 	b.ok(200, "PUT", "/alerts/"+id, b.admin, `{"target":"https://example.com/new","events":["hub.integration.*"]}`)
+
+	_, err := b.db.Exec(t.Context(), `update hub.endpoints set enabled = false, disabled_reason = 'gone' where id = $1`, id)
+	require.NoError(t, err)
+	off := b.ok(200, "GET", "/alerts/"+id, b.admin, "")
+	require.Equal(t, []any{false, "gone"}, []any{off["enabled"], off["disabled_reason"]}, "its webhook responded 410")
+	require.Contains(t, items(b.ok(200, "GET", "/alerts", b.support, "")), off)
+	b.refused(409, "alert_disabled", "POST", "/alerts/"+id+"/test", b.admin, "")
+	kept := b.ok(200, "PUT", "/alerts/"+id, b.admin, `{"target":"https://example.com/new","events":["hub.integration.*"],"enabled":false}`)
+	require.Equal(t, []any{false, "gone"}, []any{kept["enabled"], kept["disabled_reason"]})
+	on := b.ok(200, "PUT", "/alerts/"+id, b.admin, `{"target":"https://example.com/new","events":["hub.integration.*"],"enabled":true}`)
+	require.Equal(t, []any{true, nil}, []any{on["enabled"], on["disabled_reason"]})
+
 	require.Equal(t, "evt_0123456789abcdef", b.ok(202, "POST", "/alerts/"+id+"/test", b.admin, "")["event_id"])
 	require.Equal(t, []string{uuid.Nil.String() + " live " + id + " hub.ping {}"}, b.sent.list)
 	require.Nil(t, b.ok(202, "POST", "/alerts/"+mail["id"].(string)+"/test", b.admin, "")["event_id"])
@@ -52,7 +64,7 @@ func TestAlerts(t *testing.T) {
 	var deleted bool
 	require.NoError(t, b.db.QueryRow(t.Context(), `select deleted_at is not null from hub.endpoints where id = $1`, id).Scan(&deleted))
 	require.True(t, deleted, "what waits for it fails")
-	for action, times := range map[string]int{"alerts.create": 2, "alerts.update": 2, "alerts.test": 2, "alerts.rotate-secret": 1, "alerts.delete": 1} {
+	for action, times := range map[string]int{"alerts.create": 2, "alerts.update": 3, "alerts.test": 2, "alerts.rotate-secret": 1, "alerts.delete": 1} {
 		var n int
 		require.NoError(t, b.db.QueryRow(t.Context(), `select count(*) from hub.audit where action = $1 and status < 300 and actor_label = 'admin@example.com'`, action).Scan(&n))
 		require.Equal(t, times, n, action)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,9 +52,34 @@ type ClientCertificate struct {
 
 // ClientCertificateInput is a client certificate with its key.
 type ClientCertificateInput struct {
-	Certificate string `json:"certificate,omitempty" maxLength:"65536" doc:"PEM: the certificate, then those that lead to its authority"`
-	Key         string `json:"key,omitempty" maxLength:"16384" doc:"PEM, not encrypted: the private key, RSA, ECDSA or Ed25519. It is stored encrypted and never shown"`
+	Certificate string `json:"certificate,omitempty" minLength:"1" maxLength:"65536" doc:"PEM: the certificate, then those that lead to its authority"`
+	Key         string `json:"key,omitempty" minLength:"1" maxLength:"16384" doc:"PEM, not encrypted: the private key, RSA, ECDSA or Ed25519. It is stored encrypted and never shown"`
 }
+
+// UnmarshalJSON accepts {}, or both members and no others. An empty one is none of these: it
+// would leave the receiver without mTLS.
+func (c *ClientCertificateInput) UnmarshalJSON(b []byte) error {
+	var members map[string]string
+	if json.Unmarshal(b, &members) != nil {
+		return certificateFormError{}
+	}
+	c.Certificate, c.Key = members["certificate"], members["key"]
+	if len(members) != 0 && (len(members) != 2 || c.Certificate == "" || c.Key == "") {
+		return certificateFormError{}
+	}
+	return nil
+}
+
+// certificateFormError is the [rest.PublicError] of what is no client certificate. It repeats
+// nothing: it may be a key.
+type certificateFormError struct{}
+
+func (certificateFormError) Error() string {
+	return "must be null, {}, or an object with certificate and key, both PEM"
+}
+
+// PublicMessage returns the message for callers of the API.
+func (e certificateFormError) PublicMessage() string { return e.Error() }
 
 // EndpointSettings is the part of an endpoint that its owner sets.
 type EndpointSettings struct {

@@ -16,7 +16,7 @@ import (
 type Publication struct {
 	EventType     string          `json:"event_type" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$" doc:"What happened, such as appointment.created" example:"appointment.created"`
 	Data          json.RawMessage `json:"data" doc:"What happened: a JSON object, sent on byte for byte"`
-	CorrelationID *string         `json:"correlation_id,omitempty" maxLength:"200" nullable:"true" doc:"Ties events of one story together; part of the envelope; null or absent: none"`
+	CorrelationID *string         `json:"correlation_id,omitempty" maxLength:"200" nullable:"true" doc:"Ties events of one story together; part of the envelope. At most 200 bytes of UTF-8, which are fewer characters where not all are ASCII; null or absent: none"`
 	OrderingKey   *string         `json:"ordering_key,omitempty" minLength:"1" maxLength:"200" nullable:"true" example:"order-1042" doc:"What the event is about, for receivers with ordered: they get the events of one key one at a time, in the order in which they were accepted. At most 200 bytes of UTF-8, which are fewer characters where not all are ASCII; not part of the envelope; null or absent: no order"`
 	ID            *string         `json:"id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" example:"evt_0123456789abcdef" nullable:"true" doc:"Makes the call idempotent, as the Idempotency-Key header does; null or absent: the hub makes one. Compared and sent on in lowercase"`
 }

@@ -170,7 +170,7 @@ func TestBadQueriesOfTheLog(t *testing.T) {
 	for _, path := range []string{"/deliveries", "/events/stream"} {
 		for _, query := range []string{
 			"direction=up", "tenant_id=1", "integration_id=x", "endpoint_id=" + uuid.NewString() + "0", "status=done", "status_code=x", "status_code=-1",
-			"status_code=1000", "event_id=evt_1", "event_id=" + uuid.NewString(), "since=yesterday", "until=2026-01-02", "since=1969-12-31T23:59:59Z",
+			"status_code=0", "status_code=99", "status_code=1000", "event_id=evt_1", "event_id=" + uuid.NewString(), "since=yesterday", "until=2026-01-02", "since=1969-12-31T23:59:59Z",
 			"product=" + strings.Repeat("p", 41), "event_type=" + strings.Repeat("t", 129), "correlation_id=" + strings.Repeat("c", 201), "q=" + strings.Repeat("q", 201),
 		} {
 			b.refused(422, "validation_failed", "GET", path+"?"+query, b.admin, "")

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/registry"
 )
 
@@ -28,6 +30,9 @@ func TestProducts(t *testing.T) {
 
 	b.refused(409, "name_taken", "POST", "/products", b.admin, `{"name":"shop","prefix":"other"}`)
 	b.refused(409, "prefix_taken", "POST", "/products", b.admin, `{"name":"other","prefix":"cli"}`)
+	for _, reserved := range []string{"hub", "hubl", "hubr", "hubs", "hubt", "whsec", "evt"} {
+		b.refused(409, "prefix_reserved", "POST", "/products", b.admin, `{"name":"other","prefix":"`+reserved+`"}`)
+	}
 	for _, bad := range []string{
 		`{"name":"Shop","prefix":"sho"}`, `{"name":"s","prefix":"sho"}`, `{"name":"1shop","prefix":"sho"}`, `{"name":"other","prefix":"s"}`,
 		`{"name":"other","prefix":"with_line"}`, `{"name":"other","prefix":"elevenchars"}`, `{"name":"other"}`, `{"name":"other","prefix":"oth","hosted":true}`,
@@ -55,6 +60,15 @@ func TestTenants(t *testing.T) {
 	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"nothing","name":"x"}`)
 	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":""}`)
 	require.Equal(t, same, b.ok(200, "GET", "/tenants/"+same["id"].(string), b.support, ""))
+	for _, name := range []string{`"   "`, `"\u2003"`, `"a\nb"`, `"a\u0007"`, `"\u202etxet"`} {
+		b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":`+name+`}`)
+		b.refused(422, "validation_failed", "PUT", "/tenants/"+same["id"].(string), b.admin, `{"name":`+name+`,"external_ref":"ref_0"}`)
+		b.refused(422, "validation_failed", "POST", "/products", b.admin, `{"name":"third","prefix":"third","title":`+name+`}`)
+		b.refused(422, "validation_failed", "PUT", "/products/shop", b.admin, `{"title":`+name+`}`)
+	}
+	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":"x","external_ref":""}`)
+	b.refused(422, "validation_failed", "PUT", "/tenants/"+same["id"].(string), b.admin, `{"name":"x","external_ref":""}`)
+	require.Nil(t, b.ok(201, "POST", "/tenants", b.admin, `{"product":"other","name":"x","external_ref":null}`)["external_ref"])
 	b.refused(404, "not_found", "GET", "/tenants/"+uuid.NewString(), b.admin, "")
 	b.refused(422, "validation_failed", "GET", "/tenants/1", b.admin, "")
 
@@ -198,6 +212,43 @@ func TestEndpointRules(t *testing.T) {
 	require.Len(t, items(b.ok(200, "GET", "/endpoints?product=shop", b.admin, "")), 3)
 	require.Empty(t, items(b.ok(200, "GET", "/endpoints?product=other", b.admin, "")))
 	require.Len(t, items(b.ok(200, "GET", "/endpoints", b.test[0], "")), 2)
+}
+
+// Only null and {} are no client certificate. Half of one, or an empty one, is refused where
+// it stands: it would leave a receiver without mTLS.
+func TestClientCertificateIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	chain, key := hubtest.NewAuthority(t).Issue("hub", time.Now().Add(time.Hour))
+	certificate, err := json.Marshal(map[string]string{"certificate": chain, "key": key})
+	require.NoError(t, err)
+	with := func(value string) string {
+		return `{"url":"https://example.com/hook","event_types":["*"],"client_certificate":` + value + `}`
+	}
+	id := b.endpoint(b.live[0], with(string(certificate)))["id"].(string)
+	for _, value := range []string{
+		`{"certificate":""}`, `{"key":""}`, `{"certificate":"","key":""}`, `{"certificate":null,"key":null}`, `{"certificate":1,"key":2}`,
+		`{"certificate":` + quoted(chain) + `}`, `{"certificate":` + quoted(chain) + `,"key":""}`, `{"key":` + quoted(key) + `}`,
+		`{"certificates":""}`, strings.TrimSuffix(string(certificate), "}") + `,"chain":""}`, `""`, `[]`,
+	} {
+		for _, request := range []string{"POST /endpoints", "PUT /endpoints/" + id} {
+			method, path, _ := strings.Cut(request, " ")
+			got := b.call(method, path, b.live[0], with(value))
+			require.Equal(t, 422, got.status, "%s %s: %s", method, value, got.text)
+			require.Contains(t, got.text, `"location":"body.client_certificate`, "%s %s", method, value)
+		}
+	}
+	require.NotNil(t, b.ok(200, "GET", "/endpoints/"+id, b.live[0], "")["client_certificate"])
+	require.Len(t, items(b.ok(200, "GET", "/endpoints", b.live[0], "")), 1)
+	for _, none := range []string{`null`, `{}`} {
+		b.ok(200, "PUT", "/endpoints/"+id, b.live[0], with(string(certificate)))
+		require.Nil(t, b.ok(200, "PUT", "/endpoints/"+id, b.live[0], with(none))["client_certificate"], none)
+	}
+}
+
+func quoted(text string) string {
+	quoted, _ := json.Marshal(text)
+	return string(quoted)
 }
 
 // What something depends on is not deleted, and the answer says what it is.

@@ -105,6 +105,7 @@ func TestReplayRules(t *testing.T) {
 	for _, body := range []string{
 		`{}`, `{"filter":{}}`, `{"filter":null}`, `{"filter":{},"dry_run":true}`, `{"filter":[]}`, `{"filter":{"everything":true}}`,
 		`{"filter":{"status":"done"}}`, `{"filter":{"direction":"up"}}`, `{"filter":{"status_code":"200"}}`, `{"filter":{"status_code":1000}}`,
+		`{"filter":{"status_code":0},"dry_run":true}`, `{"filter":{"status_code":99},"dry_run":true}`,
 		`{"filter":{"tenant_id":"x"}}`, `{"filter":{"tenant_id":5}}`, `{"filter":{"event_id":"evt_1"}}`, `{"filter":{"since":"yesterday"}}`,
 		`{"filter":{"since":"1969-12-31T23:59:59Z"}}`, `{"filter":{"until":"0001-02-01T00:00:00Z"}}`, `{"filter":{"status":"failed"},"dry_run":"yes"}`,
 	} {

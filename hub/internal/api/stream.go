@@ -67,6 +67,9 @@ func (a *API) stream(c *fiber.Ctx, info *requestInfo) error {
 	if err := c.QueryParser(&query); err != nil {
 		return hub.Invalid("query", "cannot be read")
 	}
+	if query.StatusCode == 0 && c.Query("status_code") != "" { // which the filter takes for absent
+		return hub.Invalid("query.status_code", "must be an HTTP status: 100 to 999")
+	}
 	filter, err := query.filter()
 	if err == nil {
 		filter, err = info.narrowFilter(filter)

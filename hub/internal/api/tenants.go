@@ -36,9 +36,9 @@ type listTenantsInput struct {
 
 type createTenantInput struct {
 	Body struct {
-		Product     string `json:"product" minLength:"1" maxLength:"40" example:"shop" doc:"An external product; tenants of hosted ones are made by their own sign-up"`
-		Name        string `json:"name" minLength:"1" maxLength:"200" doc:"Display name" example:"Example Ltd"`
-		ExternalRef string `json:"external_ref,omitempty" maxLength:"200" example:"acc_4711" doc:"The product's own id of the account; unique in the product"`
+		Product     string  `json:"product" minLength:"1" maxLength:"40" example:"shop" doc:"An external product; tenants of hosted ones are made by their own sign-up"`
+		Name        string  `json:"name" minLength:"1" maxLength:"200" doc:"Display name" example:"Example Ltd"`
+		ExternalRef *string `json:"external_ref,omitempty" nullable:"true" minLength:"1" maxLength:"200" example:"acc_4711" doc:"The product's own id of the account; unique in the product; null or absent: none"`
 	} `nameHint:"TenantCreate"`
 }
 
@@ -65,7 +65,7 @@ func (a *API) listTenants(ctx context.Context, in *listTenantsInput) (*struct{ B
 }
 
 func (a *API) createTenant(ctx context.Context, in *createTenantInput) (*struct{ Body Tenant }, error) {
-	tenant, err := a.deps.Registry.CreateTenant(ctx, in.Body.Product, in.Body.Name, nilIfZero(in.Body.ExternalRef))
+	tenant, err := a.deps.Registry.CreateTenant(ctx, in.Body.Product, in.Body.Name, in.Body.ExternalRef)
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,9 @@ const (
 	ValidationReject = "reject" // they are refused
 )
 
+// maxTitle is how many characters a product's title has at most.
+const maxTitle = 120
+
 // CreateProduct registers an external product. Without a title the title is its name. A
 // taken or reserved name or prefix is a [hub.ErrConflict].
 func (r *Registry) CreateProduct(ctx context.Context, product Product) (Product, error) {
@@ -62,6 +65,9 @@ func (r *Registry) CreateProduct(ctx context.Context, product Product) (Product,
 		return Product{}, err
 	}
 	product.Title, product.Validation = cmp.Or(product.Title, product.Name), cmp.Or(product.Validation, ValidationOff)
+	if err := checkDisplayName("body.title", product.Title, maxTitle); err != nil {
+		return Product{}, err
+	}
 	row, err := dbgen.New(r.db).CreateProduct(ctx, dbgen.CreateProductParams{
 		Name: product.Name, Prefix: product.Prefix, Title: product.Title, Hosted: product.Hosted, Validation: product.Validation,
 	})
@@ -108,6 +114,11 @@ func (r *Registry) UpdateProduct(ctx context.Context, name, title, validation st
 		title, validation := cmp.Or(title, name), cmp.Or(validation, product.Validation)
 		if changed = title != product.Title || validation != product.Validation; !changed {
 			return nil
+		}
+		if title != product.Title { // one from before there was a check may stay
+			if err := checkDisplayName("body.title", title, maxTitle); err != nil {
+				return err
+			}
 		}
 		row, err = queries.UpdateProduct(ctx, dbgen.UpdateProductParams{Name: name, Title: title, Validation: validation})
 		product = Product(row)

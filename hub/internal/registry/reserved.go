@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -9,6 +10,10 @@ import (
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
+
+// ownPrefixes begin the hub's own tokens (see package auth), webhook secrets and event ids, so
+// that a product's keys are not taken for those.
+var ownPrefixes = []string{"hub", "hubl", "hubr", "hubs", "hubt", "whsec", "evt"}
 
 // checkReserved returns a [hub.ErrConflict] if an external product cannot have its name
 // or its prefix.
@@ -18,6 +23,9 @@ func (r *Registry) checkReserved(product Product) error {
 	}
 	if product.Name == hub.ProductHub {
 		return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s is the hub's own.", hub.ProductHub)
+	}
+	if slices.Contains(ownPrefixes, product.Prefix) {
+		return hub.Errorf(hub.ErrConflict, "prefix_reserved", "The key prefix %s is the hub's own.", product.Prefix)
 	}
 	for _, module := range r.modules {
 		if product.Name == module.Name {

@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/module/pointer"
+	"integrationhub/hub/module/rest"
 )
 
 // Tenant is one customer's account in one product.
@@ -31,6 +32,16 @@ type Limits struct {
 	DeliveriesPerRequest *int32 // of one publishing request
 	InFlight             *int32 // deliveries under way in one process
 	Queue                *int32 // deliveries that wait in one process
+}
+
+// maxTenantName is how many characters a tenant's name has at most.
+const maxTenantName = 200
+
+// checkDisplayName returns a [hub.ErrInvalid] for what is no name on one line.
+func checkDisplayName(location, name string, maximum int) error {
+	var errs rest.FieldErrors
+	errs.CheckName(name, location, maximum)
+	return errs.Err()
 }
 
 // DefaultMaxEndpoints is how many endpoints a tenant may have without a limit of its own.
@@ -79,6 +90,9 @@ func equalPointers[T comparable](a, b *T) bool {
 // tenants itself when they sign up: that is a [hub.ErrInvalid]. A taken external reference
 // is a [hub.ErrConflict].
 func (r *Registry) CreateTenant(ctx context.Context, product, name string, externalRef *string) (Tenant, error) {
+	if err := checkDisplayName("body.name", name, maxTenantName); err != nil {
+		return Tenant{}, err
+	}
 	queries := dbgen.New(r.db)
 	ownerProduct, err := queries.ProductByName(ctx, product)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -150,6 +164,11 @@ func (r *Registry) UpdateTenant(ctx context.Context, id uuid.UUID, state TenantS
 			return productHostedError("body.external_ref", "is set by the tenant's own product, which is hosted here")
 		case sameName && sameRef && tenant.Limits.equal(state.Limits):
 			return nil
+		}
+		if !sameName { // one from before there was a check may stay
+			if err := checkDisplayName("body.name", state.Name, maxTenantName); err != nil {
+				return err
+			}
 		}
 		changed = true
 		tenant.Name, tenant.ExternalRef, tenant.Limits = state.Name, state.ExternalRef, state.Limits

@@ -43,7 +43,8 @@ type BatchResult struct {
 
 // EventQuery filters the list of events; empty fields do not filter.
 type EventQuery struct {
-	Since, Until time.Time
+	TenantID, Environment string
+	Since, Until          time.Time
 }
 
 // Publish publishes one event. idempotencyKey may be "".
@@ -64,6 +65,8 @@ func (c *Client) PublishBatch(ctx context.Context, events []json.RawMessage) (Re
 // Events lists events, newest first.
 func (c *Client) Events(ctx context.Context, filter EventQuery, page PageQuery) (Reply[Page[Event]], error) {
 	q := url.Values{}
+	setIf(q, "tenant_id", filter.TenantID)
+	setIf(q, "environment", filter.Environment)
 	setTime(q, "since", filter.Since)
 	setTime(q, "until", filter.Until)
 	page.addTo(q)

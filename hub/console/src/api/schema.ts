@@ -1652,7 +1652,7 @@ export interface components {
             product: string;
         };
         TenantCreate: {
-            external_ref?: string;
+            external_ref?: string | null;
             name: string;
             product: string;
         };

@@ -24,7 +24,7 @@ type Filter struct {
 	EndpointID    *uuid.UUID `json:"endpoint_id,omitempty" format:"uuid" doc:"Only those to this endpoint"`
 	EventType     string     `json:"event_type,omitempty" maxLength:"128" doc:"In full"`
 	Status        string     `json:"status,omitempty" enum:"pending,delivered,parked,failed,failing" doc:"failing: pending after failed attempts, parked or failed"`
-	StatusCode    int        `json:"status_code,omitempty" minimum:"0" maximum:"999" doc:"HTTP status of the last attempt"`
+	StatusCode    int        `json:"status_code,omitempty" minimum:"100" maximum:"999" doc:"HTTP status of the last attempt"`
 	CorrelationID string     `json:"correlation_id,omitempty" maxLength:"200" doc:"Only those of this matter"`
 	EventID       string     `json:"event_id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" doc:"Only those of this event" example:"evt_0123456789abcdef"`
 	Search        string     `json:"q,omitempty" maxLength:"200" doc:"An event id, a delivery id or a correlation id"`
@@ -55,8 +55,8 @@ func (f Filter) Check(location string) error {
 	if _, ok := hub.ParseEventID(f.EventID); f.EventID != "" && !ok {
 		return hub.Invalid(location+".event_id", `must be "evt_" and 16 hexadecimal digits`)
 	}
-	if f.StatusCode < 0 || f.StatusCode > 999 {
-		return hub.Invalid(location+".status_code", "must be an HTTP status")
+	if f.StatusCode != 0 && (f.StatusCode < 100 || f.StatusCode > 999) {
+		return hub.Invalid(location+".status_code", "must be an HTTP status: 100 to 999")
 	}
 	for _, field := range []struct {
 		name, value string
