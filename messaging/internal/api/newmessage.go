@@ -30,7 +30,7 @@ const (
 
 // NewTicketMessage is the request for a message, as JSON.
 type NewTicketMessage struct {
-	Body        string         `json:"body" maxLength:"4096" doc:"The text; with a file, its caption; with a template, what users read in the ticket. With either it may be empty" example:"Of course."`
+	Body        string         `json:"body,omitempty" maxLength:"4096" doc:"The text: required, not blank. With a file it is the caption, with a template what users read in the ticket; with either it may be absent" example:"Of course."`
 	QuotedMsgID *string        `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers"`
 	IsPrivate   bool           `json:"isPrivate,omitempty" doc:"A note among users: not sent"`
 	MediaURL    string         `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send: an address that the hub fetches, or the mediaUrl of another message" example:"https://example.com/map.png"`
