@@ -26,7 +26,7 @@ type Ticket struct {
 	CompanyID       int64             `json:"companyId" doc:"The company it belongs to" example:"1"`
 	Status          chat.TicketStatus `json:"status" enum:"open,pending,closed" doc:"pending: waits for a user"`
 	UnreadMessages  int               `json:"unreadMessages" doc:"Messages of the contact that nobody has read"`
-	LastMessage     string            `json:"lastMessage" doc:"Beginning of the newest message"`
+	LastMessage     string            `json:"lastMessage" doc:"Beginning of the newest message, notes left out"`
 	IsGroup         bool              `json:"isGroup" doc:"The contact is a group"`
 	ContactID       int64             `json:"contactId" doc:"Whom the conversation is with"`
 	UserID          *int64            `json:"userId" doc:"Who has accepted it"`

@@ -171,6 +171,23 @@ func TestQuoteOfAnotherTicket(t *testing.T) {
 	require.Nil(t, listed[0].(object)["quotedMsg"])
 }
 
+// Notes are among users: a ticket's last message, which webhooks get too, is never one.
+func TestNotesAreNoLastMessages(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"ticket.updated"}})
+	path := messagingtest.TicketPath(receiveFrom(company, company.Connect(), "Ana", "Hi"))
+	company.OK(201, "POST", path+"/messages", object{"body": "A note", "isPrivate": true})
+	require.Equal(t, 201, company.Upload(path, map[string]string{"isPrivate": "true"}, messagingtest.File{Name: "secret.pdf", Content: pdfFile}).Status)
+	require.Equal(t, "Hi", company.OK(200, "PUT", path, object{"status": "open"})["lastMessage"])
+	require.Equal(t, "Hi", company.Tickets("")[0]["lastMessage"])
+	event := receiver.Next()
+	require.Equal(t, "Hi", event.Data["ticket"].(object)["lastMessage"])
+	require.NotContains(t, string(event.Raw), "note")
+	require.NotContains(t, string(event.Raw), "secret")
+}
+
 // What is another company's is not there, in paths and inside bodies.
 func TestTicketsOfAnotherCompany(t *testing.T) {
 	t.Parallel()
