@@ -121,7 +121,7 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 	company := actor.scope.Company
 	found, err := a.requireTicket(ctx, actor, in.ID)
 	if err == nil {
-		err = a.markRead(ctx, found)
+		err = a.markRead(ctx, actor, found)
 	}
 	if err != nil {
 		return nil, err
@@ -148,12 +148,15 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 }
 
 // markRead marks the messages of a ticket as read, here and at the network.
-func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
+func (a *API) markRead(ctx context.Context, user actor, ticket store.Ticket) error {
 	if ticket.UnreadMessages == 0 {
 		return nil
 	}
 	var remoteIDs []string
 	err := a.store.InTx(ctx, "marking messages as read", func(tx *store.Tx) error {
+		if _, err := lockTicket(ctx, tx, user, ticket.ID); err != nil {
+			return err
+		}
 		ids, err := tx.MarkMessagesRead(ctx, tx.Now(), ticket.CompanyID, ticket.ID)
 		if err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"integrationhub/hub"
-	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/filetype"
@@ -223,7 +222,7 @@ func (a *API) attach(ctx context.Context, actor actor, in *createMessageInput, d
 	}
 	// Nothing is stored for a ticket that accepts no messages.
 	err = a.store.InTx(ctx, "checking a ticket", func(tx *store.Tx) error {
-		_, err := a.lockForMessage(ctx, tx, actor.scope, in.ID, draft)
+		_, err := a.lockForMessage(ctx, tx, actor, in.ID, draft)
 		return err
 	})
 	if err != nil {
@@ -269,7 +268,7 @@ func (a *API) discard(ctx context.Context, files []store.MediaFile) {
 func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, drafts []store.Message) (written []store.Message, entries []store.OutboxEntry, err error) {
 	err = a.store.InTx(ctx, "writing a message", func(tx *store.Tx) error {
 		written, entries = nil, nil
-		ticket, err := a.lockForMessage(ctx, tx, actor.scope, ticketID, drafts[0])
+		ticket, err := a.lockForMessage(ctx, tx, actor, ticketID, drafts[0])
 		if err != nil {
 			return err
 		}
@@ -293,12 +292,12 @@ func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, dr
 	return written, entries, err
 }
 
-// lockForMessage locks the ticket of a message. It is an error for callers if the ticket
-// does not take it.
-func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scope, id int64, draft store.Message) (store.Ticket, error) {
-	ticket, err := tx.LockTicket(ctx, scope.Company, id)
+// lockForMessage locks the ticket of a message. It is an error for callers if the user does not see
+// the ticket, or the ticket does not take the message.
+func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, user actor, id int64, draft store.Message) (store.Ticket, error) {
+	ticket, err := lockTicket(ctx, tx, user, id)
 	if err != nil {
-		return ticket, dberr.MapNoRows(err, errNoTicket())
+		return ticket, err
 	}
 	if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil || draft.IsPrivate {
 		return ticket, err
