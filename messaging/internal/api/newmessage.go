@@ -133,6 +133,7 @@ func (in *createMessageInput) validate() error {
 		errs.Check(len(*m.QuotedMsgID) <= 100 && utf8.ValidString(*m.QuotedMsgID) && !strings.ContainsRune(*m.QuotedMsgID, 0), "body.quotedMsgId", "must be the id of a message")
 	}
 	checkMediaFields(&errs, mediaMembers{"mediaUrl", "mediaType", "mediaName"}, m.MediaURL, m.MediaType, m.MediaName)
+	errs.Check(m.MediaType == "" || hasFile, "body.mediaUrl", "must be there with mediaType")
 	checkTemplate(&errs, m.Template, hasFile)
 	errs.Check(m.Template == nil || !m.IsPrivate, "body.template", "cannot be a note: it is sent")
 	return errs.Err()

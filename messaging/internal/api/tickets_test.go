@@ -321,6 +321,8 @@ func TestMessageWithWrongTypes(t *testing.T) {
 		refused := company.Refused(400, "ERR_VALIDATION", "POST", path, object{"body": "Hello", name: test.value})
 		require.Equal(t, []any{object{"location": "body." + name, "message": test.rule}}, refused["errors"], name)
 	}
+	refused := company.Refused(400, "ERR_VALIDATION", "POST", path, object{"body": "Hello", "mediaType": "image"})
+	require.Equal(t, "body.mediaUrl", refused["errors"].([]any)[0].(object)["location"], "a file was meant")
 	company.Refused(400, "ERR_VALIDATION", "POST", path, []any{})
 	require.EqualValues(t, 1, company.Get(path)["count"])
 }
