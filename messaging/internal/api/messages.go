@@ -210,17 +210,18 @@ func requireSendable(ctx context.Context, tx *store.Tx, ticket store.Ticket) (st
 	return connection, err
 }
 
-// checkQuoted is an error for callers if a ticket has no message with this id.
-func checkQuoted(ctx context.Context, tx *store.Tx, ticket store.Ticket, id *string) error {
-	if id == nil {
+// checkQuoted is an error for callers if a ticket has no message with the id that a draft quotes. For
+// what is sent, notes are not there: the network shows what a message quotes.
+func checkQuoted(ctx context.Context, tx *store.Tx, ticket store.Ticket, draft store.Message) error {
+	if draft.QuotedID == nil {
 		return nil
 	}
 	errNotQuotable := hub.Errorf(hub.ErrNotFound, "no_message_found", "The ticket has no message with the id of quotedMsgId.")
-	quoted, err := tx.Message(ctx, ticket.CompanyID, *id)
+	quoted, err := tx.Message(ctx, ticket.CompanyID, *draft.QuotedID)
 	if err != nil {
 		return dberr.MapNoRows(err, errNotQuotable)
 	}
-	if quoted.TicketID == nil || *quoted.TicketID != ticket.ID {
+	if quoted.TicketID == nil || *quoted.TicketID != ticket.ID || quoted.IsPrivate && !draft.IsPrivate {
 		return errNotQuotable
 	}
 	return nil

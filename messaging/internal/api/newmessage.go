@@ -30,7 +30,7 @@ const (
 // NewTicketMessage is the request for a message, as JSON.
 type NewTicketMessage struct {
 	Body        string         `json:"body,omitempty" maxLength:"4096" doc:"The text: required, not blank. With a file it is the caption, with a template what users read in the ticket; with either it may be absent" example:"Of course."`
-	QuotedMsgID *string        `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers"`
+	QuotedMsgID *string        `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers; a note only by a note"`
 	IsPrivate   bool           `json:"isPrivate,omitempty" doc:"A note among users: not sent"`
 	MediaURL    string         `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send: an address that the hub fetches, or the mediaUrl of another message" example:"https://example.com/map.png"`
 	MediaType   chat.MediaType `json:"mediaType,omitempty" enum:"image,video,audio,document" doc:"What the file has to be; absent: what its content is"`
@@ -168,7 +168,7 @@ func (a *API) bindCreateMessage(api huma.API, op huma.Operation) {
 			},
 			"body":        text("Caption of the first file", maxBody),
 			"mediaType":   {Type: huma.TypeString, Enum: []any{"image", "video", "audio", "document"}, Description: "What the files have to be; absent: what their content is"},
-			"quotedMsgId": text("Message of the ticket that the first one answers", 100),
+			"quotedMsgId": text("Message of the ticket that the first one answers; a note only by a note", 100),
 			"isPrivate":   {Type: huma.TypeBoolean, Description: "Notes among users: not sent"},
 		}}},
 	}}
@@ -300,7 +300,7 @@ func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, user actor, id i
 	if err != nil {
 		return ticket, err
 	}
-	if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil || draft.IsPrivate {
+	if err := checkQuoted(ctx, tx, ticket, draft); err != nil || draft.IsPrivate {
 		return ticket, err
 	}
 	connection, err := requireSendable(ctx, tx, ticket)

@@ -172,6 +172,18 @@ func TestQuoteOfAnotherTicket(t *testing.T) {
 	require.Nil(t, listed[0].(object)["quotedMsg"])
 }
 
+// Notes quote notes. What is sent does not: the network shows the contact what a message quotes.
+func TestQuoteOfANote(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	path := messagingtest.TicketPath(receiveFrom(company, company.Connect(), "Ana", "Hi"))
+	note := company.OK(201, "POST", path+"/messages", object{"body": "A note", "isPrivate": true})
+	company.OK(201, "POST", path+"/messages", object{"body": "Another one", "isPrivate": true, "quotedMsgId": note["id"]})
+	company.Refused(404, "ERR_NO_MESSAGE_FOUND", "POST", path+"/messages", object{"body": "x", "quotedMsgId": note["id"]})
+	require.Equal(t, 404, company.Upload(path, map[string]string{"quotedMsgId": note["id"].(string)}, messagingtest.File{Name: "a.pdf", Content: pdfFile}).Status)
+	require.Equal(t, []string{"Hi", "A note", "Another one"}, bodies(company, path))
+}
+
 // Notes are among users: a ticket's last message, which webhooks get too, is never one.
 func TestNotesAreNoLastMessages(t *testing.T) {
 	t.Parallel()
