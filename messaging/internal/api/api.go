@@ -125,10 +125,20 @@ func (a *API) renewOnline(ctx context.Context, user store.User) error {
 
 // viewerOf returns which tickets a user sees; nil stands for every ticket.
 func (a *API) viewerOf(ctx context.Context, user actor) (*store.Viewer, error) {
+	return viewerIn(ctx, a.store, user)
+}
+
+// queueReader reads the queues of users: the store, or a transaction.
+type queueReader interface {
+	QueueIDsOfUser(ctx context.Context, companyID, userID int64) ([]int64, error)
+}
+
+// viewerIn is [API.viewerOf] with what a reader finds.
+func viewerIn(ctx context.Context, reader queueReader, user actor) (*store.Viewer, error) {
 	if user.user.Profile == profileAdmin {
 		return nil, nil
 	}
-	queues, err := a.store.QueueIDsOfUser(ctx, user.scope.Company, user.user.ID)
+	queues, err := reader.QueueIDsOfUser(ctx, user.scope.Company, user.user.ID)
 	return viewerWith(user.user, queues), err
 }
 

@@ -112,13 +112,13 @@ func (a *API) createBooking(ctx context.Context, in *createBookingInput) (*struc
 }
 
 // announceBooking writes to the contact what was booked, once for a source id. A contact that
-// takes no message now gets none: the booking stands.
+// takes no message now, or whose ticket became another user's, gets none: the booking stands.
 func (a *API) announceBooking(ctx context.Context, user actor, ticketID int64, source string, booked appointments.Booked) (id *string, err error) {
 	draft := store.Message{UserID: &user.user.ID, Body: autoreply.FormatBooking(booked.Locale, booked), MediaType: chat.MediaText, Origin: chat.OriginAgent, ExternalKey: &source}
 	var entry *store.OutboxEntry
 	err = a.store.InTx(ctx, "confirming a booking", func(tx *store.Tx) error {
 		entry = nil
-		ticket, err := a.lockForMessage(ctx, tx, user.scope, ticketID, draft)
+		ticket, err := a.lockForMessage(ctx, tx, user, ticketID, draft)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (a *API) announceBooking(ctx context.Context, user actor, ticketID int64, s
 		return err
 	})
 	var refusal *hub.Error
-	if errors.As(err, &refusal) && errors.Is(err, hub.ErrMalformed) || err == nil && entry == nil {
+	if errors.As(err, &refusal) && (errors.Is(err, hub.ErrMalformed) || errors.Is(err, hub.ErrForbidden)) || err == nil && entry == nil {
 		return nil, nil
 	}
 	if err != nil {

@@ -1,12 +1,14 @@
 package api_test
 
 import (
+	"fmt"
 	"net/url"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/messaging/internal/messagingtest"
 )
 
@@ -63,4 +65,24 @@ func TestBookingsOfTickets(t *testing.T) {
 		company.Refused(400, "ERR_VALIDATION", "POST", ticket+"/bookings", wrong)
 	}
 	require.Equal(t, 3, calendar.Bookings())
+}
+
+// A booking stands whose ticket another user takes meanwhile: nothing is written there.
+func TestBookingInATicketThatIsTaken(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+	company := messagingtest.NewCompanyAt(t, start)
+	ticket := receiveFrom(company, company.Connect(), "Ana", "Hi")
+	path := messagingtest.TicketPath(ticket)
+	calendar := company.ConnectCalendar("Corte")
+	calendar.Free(start.Add(24 * time.Hour))
+	service := company.Get(path + "/services")["services"].([]any)[0].(object)["id"]
+	_, owner := company.AddUser(nil)
+	user, _ := company.AddUser(nil)
+	responses := heldTicket(company, ticket, fmt.Sprintf(`update messaging.tickets set status = 'open', user_id = %d`, owner), func() moduletest.Response {
+		return user.Call("POST", path+"/bookings", object{"service_id": service, "start_at": start.Add(24 * time.Hour).Format(time.RFC3339)})
+	})
+	require.Equal(t, []any{201, nil}, []any{responses[0].Status, responses[0].Body["message_id"]}, responses[0].Text)
+	require.Equal(t, 1, calendar.Bookings())
+	require.Equal(t, []string{"Hi"}, bodies(company, path))
 }

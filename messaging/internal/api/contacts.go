@@ -47,7 +47,7 @@ type Contact struct {
 // ExtraInfo is one more fact of a contact.
 type ExtraInfo struct {
 	Name  string `json:"name" minLength:"1" maxLength:"60" doc:"What it is" example:"Birthday"`
-	Value string `json:"value" maxLength:"1000" doc:"The fact" example:"2 March"`
+	Value string `json:"value" required:"false" maxLength:"1000" doc:"The fact; in requests, absent: empty" example:"2 March"`
 }
 
 type contactOutput struct{ Body Contact }

@@ -121,7 +121,7 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 	company := actor.scope.Company
 	found, err := a.requireTicket(ctx, actor, in.ID)
 	if err == nil {
-		err = a.markRead(ctx, found)
+		err = a.markRead(ctx, actor, found)
 	}
 	if err != nil {
 		return nil, err
@@ -148,12 +148,15 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 }
 
 // markRead marks the messages of a ticket as read, here and at the network.
-func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
+func (a *API) markRead(ctx context.Context, user actor, ticket store.Ticket) error {
 	if ticket.UnreadMessages == 0 {
 		return nil
 	}
 	var remoteIDs []string
 	err := a.store.InTx(ctx, "marking messages as read", func(tx *store.Tx) error {
+		if _, err := lockTicket(ctx, tx, user, ticket.ID); err != nil {
+			return err
+		}
 		ids, err := tx.MarkMessagesRead(ctx, tx.Now(), ticket.CompanyID, ticket.ID)
 		if err != nil {
 			return err
@@ -207,17 +210,18 @@ func requireSendable(ctx context.Context, tx *store.Tx, ticket store.Ticket) (st
 	return connection, err
 }
 
-// checkQuoted is an error for callers if a ticket has no message with this id.
-func checkQuoted(ctx context.Context, tx *store.Tx, ticket store.Ticket, id *string) error {
-	if id == nil {
+// checkQuoted is an error for callers if a ticket has no message with the id that a draft quotes. For
+// what is sent, notes are not there: the network shows what a message quotes.
+func checkQuoted(ctx context.Context, tx *store.Tx, ticket store.Ticket, draft store.Message) error {
+	if draft.QuotedID == nil {
 		return nil
 	}
 	errNotQuotable := hub.Errorf(hub.ErrNotFound, "no_message_found", "The ticket has no message with the id of quotedMsgId.")
-	quoted, err := tx.Message(ctx, ticket.CompanyID, *id)
+	quoted, err := tx.Message(ctx, ticket.CompanyID, *draft.QuotedID)
 	if err != nil {
 		return dberr.MapNoRows(err, errNotQuotable)
 	}
-	if quoted.TicketID == nil || *quoted.TicketID != ticket.ID {
+	if quoted.TicketID == nil || *quoted.TicketID != ticket.ID || quoted.IsPrivate && !draft.IsPrivate {
 		return errNotQuotable
 	}
 	return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"integrationhub/hub"
-	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/filetype"
@@ -30,8 +29,8 @@ const (
 
 // NewTicketMessage is the request for a message, as JSON.
 type NewTicketMessage struct {
-	Body        string         `json:"body" maxLength:"4096" doc:"The text; with a file, its caption; with a template, what users read in the ticket. With either it may be empty" example:"Of course."`
-	QuotedMsgID *string        `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers"`
+	Body        string         `json:"body,omitempty" maxLength:"4096" doc:"The text: required, not blank. With a file it is the caption, with a template what users read in the ticket; with either it may be absent" example:"Of course."`
+	QuotedMsgID *string        `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers; a note only by a note"`
 	IsPrivate   bool           `json:"isPrivate,omitempty" doc:"A note among users: not sent"`
 	MediaURL    string         `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send: an address that the hub fetches, or the mediaUrl of another message" example:"https://example.com/map.png"`
 	MediaType   chat.MediaType `json:"mediaType,omitempty" enum:"image,video,audio,document" doc:"What the file has to be; absent: what its content is"`
@@ -134,6 +133,7 @@ func (in *createMessageInput) validate() error {
 		errs.Check(len(*m.QuotedMsgID) <= 100 && utf8.ValidString(*m.QuotedMsgID) && !strings.ContainsRune(*m.QuotedMsgID, 0), "body.quotedMsgId", "must be the id of a message")
 	}
 	checkMediaFields(&errs, mediaMembers{"mediaUrl", "mediaType", "mediaName"}, m.MediaURL, m.MediaType, m.MediaName)
+	errs.Check(m.MediaType == "" || hasFile, "body.mediaUrl", "must be there with mediaType")
 	checkTemplate(&errs, m.Template, hasFile)
 	errs.Check(m.Template == nil || !m.IsPrivate, "body.template", "cannot be a note: it is sent")
 	return errs.Err()
@@ -168,7 +168,7 @@ func (a *API) bindCreateMessage(api huma.API, op huma.Operation) {
 			},
 			"body":        text("Caption of the first file", maxBody),
 			"mediaType":   {Type: huma.TypeString, Enum: []any{"image", "video", "audio", "document"}, Description: "What the files have to be; absent: what their content is"},
-			"quotedMsgId": text("Message of the ticket that the first one answers", 100),
+			"quotedMsgId": text("Message of the ticket that the first one answers; a note only by a note", 100),
 			"isPrivate":   {Type: huma.TypeBoolean, Description: "Notes among users: not sent"},
 		}}},
 	}}
@@ -223,7 +223,7 @@ func (a *API) attach(ctx context.Context, actor actor, in *createMessageInput, d
 	}
 	// Nothing is stored for a ticket that accepts no messages.
 	err = a.store.InTx(ctx, "checking a ticket", func(tx *store.Tx) error {
-		_, err := a.lockForMessage(ctx, tx, actor.scope, in.ID, draft)
+		_, err := a.lockForMessage(ctx, tx, actor, in.ID, draft)
 		return err
 	})
 	if err != nil {
@@ -269,7 +269,7 @@ func (a *API) discard(ctx context.Context, files []store.MediaFile) {
 func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, drafts []store.Message) (written []store.Message, entries []store.OutboxEntry, err error) {
 	err = a.store.InTx(ctx, "writing a message", func(tx *store.Tx) error {
 		written, entries = nil, nil
-		ticket, err := a.lockForMessage(ctx, tx, actor.scope, ticketID, drafts[0])
+		ticket, err := a.lockForMessage(ctx, tx, actor, ticketID, drafts[0])
 		if err != nil {
 			return err
 		}
@@ -293,14 +293,14 @@ func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, dr
 	return written, entries, err
 }
 
-// lockForMessage locks the ticket of a message. It is an error for callers if the ticket
-// does not take it.
-func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scope, id int64, draft store.Message) (store.Ticket, error) {
-	ticket, err := tx.LockTicket(ctx, scope.Company, id)
+// lockForMessage locks the ticket of a message. It is an error for callers if the user does not see
+// the ticket, or the ticket does not take the message.
+func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, user actor, id int64, draft store.Message) (store.Ticket, error) {
+	ticket, err := lockTicket(ctx, tx, user, id)
 	if err != nil {
-		return ticket, dberr.MapNoRows(err, errNoTicket())
+		return ticket, err
 	}
-	if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil || draft.IsPrivate {
+	if err := checkQuoted(ctx, tx, ticket, draft); err != nil || draft.IsPrivate {
 		return ticket, err
 	}
 	connection, err := requireSendable(ctx, tx, ticket)

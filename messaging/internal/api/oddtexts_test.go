@@ -185,7 +185,7 @@ func TestOddPlatformRequests(t *testing.T) {
 		{"PUT", messagingtest.ConnectionPath(line), object{"name": "Line", "greetingMessage": "Hi", "farewellMessage": "", "ratingMessage": "", "outOfHoursMessage": "", "sendIntervalMs": 0, "dailyLimit": 0, "isDefault": true, "queueIds": []any{queue["id"]}, "transferQueueId": nil, "timeToTransfer": 0, "expiresTicket": 0, "expiresInactiveMessage": "", "maxUseBotQueues": 3}},
 		{"PUT", path, object{"status": "open", "userId": user, "queueId": queue["id"], "whatsappId": line.ID, "tagIds": []any{tag["id"]}, "resolution": "Answered"}},
 		{"POST", "/tickets", object{"contactId": contact, "status": "open", "userId": user, "queueId": queue["id"], "whatsappId": line.ID}},
-		{"POST", path + "/messages", object{"body": "A note", "quotedMsgId": note["id"], "isPrivate": true, "mediaType": "document"}},
+		{"POST", path + "/messages", object{"body": "A note", "quotedMsgId": note["id"], "isPrivate": true, "mediaType": ""}},
 		{"POST", "/schedules", object{"body": "Later", "sendAt": "2097-03-01T12:00:00Z", "contactId": contact, "ticketId": ticket["id"], "whatsappId": line.ID, "template": template}},
 		{"POST", "/campaigns", object{"name": "March", "message1": "Hi", "confirmation": false, "confirmationMessage1": "", "scheduledAt": nil, "whatsappId": line.ID, "contactListId": nil, "tagIds": []any{}, "contactIds": []any{contact}, "messageInterval": 1, "longerIntervalAfter": 1, "greaterInterval": 1, "sendWindow": object{"start": "08:00", "end": "20:00", "days": []int{1}}}},
 		{"POST", "/webhooks", object{"url": "https://example.com/hook", "events": []string{"ticket.updated"}, "includeSent": false, "enabled": true}},

@@ -138,7 +138,7 @@ func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
 	hasFile := f.MediaURL.HasValue() || s.MediaID != nil && !f.MediaURL.Set
 	checkTemplate(&errs, s.Template, hasFile)
 	errs.Check(s.ContactID > 0, "body.contactId", "must be the id of a contact")
-	if f.SendAt.Set {
+	if f.SendAt.Set || s.SendAt.IsZero() { // a new one needs it
 		s.SendAt = errs.ParseTime(f.SendAt.Value, "body.sendAt")
 	}
 	if err := errs.Err(); err != nil {

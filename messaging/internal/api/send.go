@@ -140,6 +140,7 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	var errs rest.FieldErrors
 	errs.Check(b.QueueID == nil || *b.QueueID > 0, "body.queueId", "must be the id of a queue")
 	checkMediaFields(&errs, members, b.MediaURL, b.MediaType, b.FileName)
+	errs.Check(b.MediaType == "" || b.MediaURL != "", "body.mediaUrl", "must be there with "+members.kind)
 	checkTemplate(&errs, b.Template.Pointer(), b.MediaURL != "")
 	errs.Check(len([]rune(b.ExternalKey)) <= 200, "body.externalKey", "must have at most 200 characters")
 	b.Appointment.check(&errs, from, b.Body, a.host.Now())

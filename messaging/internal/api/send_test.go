@@ -75,6 +75,10 @@ func TestSendRefusals(t *testing.T) {
 		refused := anybody.OK(400, "POST", "/api/messages/send", body, "apikey", token)
 		require.Equal(t, member, refused["errors"].([]any)[0].(object)["location"])
 	}
+	for _, member := range []string{"mediaType", "mediatype"} { // a file was meant
+		refused := company.As(company.APIToken()).Refused(400, "ERR_VALIDATION", "POST", "/api/messages/send", object{"number": ana, "body": "x", member: "image"})
+		require.Equal(t, "body.mediaUrl", refused["errors"].([]any)[0].(object)["location"])
+	}
 	require.Empty(t, company.Inbox(ana))
 	require.Empty(t, company.Tickets(""))
 	require.Empty(t, company.Hub.EventTypes(company.Tenant))

@@ -26,7 +26,7 @@ type Ticket struct {
 	CompanyID       int64             `json:"companyId" doc:"The company it belongs to" example:"1"`
 	Status          chat.TicketStatus `json:"status" enum:"open,pending,closed" doc:"pending: waits for a user"`
 	UnreadMessages  int               `json:"unreadMessages" doc:"Messages of the contact that nobody has read"`
-	LastMessage     string            `json:"lastMessage" doc:"Beginning of the newest message"`
+	LastMessage     string            `json:"lastMessage" doc:"Beginning of the newest message, notes left out"`
 	IsGroup         bool              `json:"isGroup" doc:"The contact is a group"`
 	ContactID       int64             `json:"contactId" doc:"Whom the conversation is with"`
 	UserID          *int64            `json:"userId" doc:"Who has accepted it"`
@@ -202,6 +202,20 @@ func (a *API) requireTicket(ctx context.Context, user actor, id int64) (store.Ti
 	return ticket, err
 }
 
+// lockTicket is [API.requireTicket] for a change: no other user takes the ticket until the transaction
+// ends.
+func lockTicket(ctx context.Context, tx *store.Tx, user actor, id int64) (store.Ticket, error) {
+	ticket, err := tx.LockTicket(ctx, user.scope.Company, id)
+	if err != nil {
+		return ticket, dberr.MapNoRows(err, errNoTicket())
+	}
+	viewer, err := viewerIn(ctx, tx, user)
+	if err == nil && !viewer.Sees(ticket) {
+		err = errNoPermission()
+	}
+	return ticket, err
+}
+
 func (a *API) getTicket(ctx context.Context, in *IDParam) (*ticketOutput, error) {
 	actor, err := a.requireActor(ctx)
 	if err != nil {
@@ -330,9 +344,9 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 		if err := requireAssignees(ctx, tx, actor.scope, userID, queueID); err != nil {
 			return err
 		}
-		ticket, err := tx.LockTicket(ctx, actor.scope.Company, in.ID)
+		ticket, err := lockTicket(ctx, tx, actor, in.ID)
 		if err != nil {
-			return dberr.MapNoRows(err, errNoTicket())
+			return err
 		}
 		earlier := ticket.Status
 		if err := in.applyTo(ctx, tx, actor, &ticket); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/messaging/internal/messagingtest"
 )
 
@@ -177,6 +178,106 @@ func TestQuoteOfAnotherTicket(t *testing.T) {
 	require.Nil(t, listed[0].(object)["quotedMsg"])
 }
 
+// Notes quote notes. What is sent does not: the network shows the contact what a message quotes.
+func TestQuoteOfANote(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	path := messagingtest.TicketPath(receiveFrom(company, company.Connect(), "Ana", "Hi"))
+	note := company.OK(201, "POST", path+"/messages", object{"body": "A note", "isPrivate": true})
+	company.OK(201, "POST", path+"/messages", object{"body": "Another one", "isPrivate": true, "quotedMsgId": note["id"]})
+	company.Refused(404, "ERR_NO_MESSAGE_FOUND", "POST", path+"/messages", object{"body": "x", "quotedMsgId": note["id"]})
+	require.Equal(t, 404, company.Upload(path, map[string]string{"quotedMsgId": note["id"].(string)}, messagingtest.File{Name: "a.pdf", Content: pdfFile}).Status)
+	require.Equal(t, []string{"Hi", "A note", "Another one"}, bodies(company, path))
+}
+
+// Notes are among users: a ticket's last message, which webhooks get too, is never one.
+func TestNotesAreNoLastMessages(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"ticket.updated"}})
+	path := messagingtest.TicketPath(receiveFrom(company, company.Connect(), "Ana", "Hi"))
+	company.OK(201, "POST", path+"/messages", object{"body": "A note", "isPrivate": true})
+	require.Equal(t, 201, company.Upload(path, map[string]string{"isPrivate": "true"}, messagingtest.File{Name: "secret.pdf", Content: pdfFile}).Status)
+	require.Equal(t, "Hi", company.OK(200, "PUT", path, object{"status": "open"})["lastMessage"])
+	require.Equal(t, "Hi", company.Tickets("")[0]["lastMessage"])
+	event := receiver.Next()
+	require.Equal(t, "Hi", event.Data["ticket"].(object)["lastMessage"])
+	require.NotContains(t, string(event.Raw), "note")
+	require.NotContains(t, string(event.Raw), "secret")
+}
+
+// heldTicket makes requests that find a ticket locked, and returns what they get once all wait for
+// it and a change that came before has been made.
+func heldTicket(company *messagingtest.Company, ticket object, change string, requests ...func() moduletest.Response) []moduletest.Response {
+	t := company.T
+	t.Helper()
+	tx, err := company.Hub.Host.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), change+` where company_id = $1 and id = $2`, company.ID, messagingtest.ID(ticket))
+	require.NoError(t, err)
+	done := make(chan []moduletest.Response, 1)
+	go func() { done <- moduletest.Concurrently(requests...) }()
+	require.Eventually(t, func() bool {
+		return company.Hub.Count(`pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%messaging.tickets%'`) >= len(requests)
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, tx.Commit(t.Context()))
+	return <-done
+}
+
+// Of users who accept a ticket at once one gets it. The others get what they would get afterwards.
+func TestTicketIsAcceptedOnce(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAlone(t)
+	connection := company.Connect()
+	for _, withOwner := range []bool{true, false} {
+		ticket := receiveFrom(company, connection, fmt.Sprintf("Ana %t", withOwner), "Hi")
+		var requests []func() moduletest.Response
+		users := make([]*messagingtest.Company, 4)
+		for i := range users {
+			user, id := company.AddUser(nil)
+			users[i] = user
+			body := object{"status": "open"}
+			if withOwner {
+				body["userId"] = id
+			}
+			requests = append(requests, func() moduletest.Response { return user.Call("PUT", messagingtest.TicketPath(ticket), body) })
+		}
+		responses := heldTicket(company, ticket, `update messaging.tickets set updated_at = updated_at`, requests...)
+		require.Equal(t, map[int]int{200: 1, 403: 3}, moduletest.CountStatuses(responses))
+		for i, response := range responses {
+			require.Equal(t, response.Status, users[i].Call("GET", messagingtest.TicketPath(ticket), nil).Status)
+		}
+	}
+}
+
+// What a user writes while the ticket becomes another's is refused.
+func TestMessageInATicketThatIsTaken(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAlone(t)
+	connection := company.Connect()
+	_, owner := company.AddUser(nil)
+	user, _ := company.AddUser(nil)
+	for name, write := range map[string]func(path string) moduletest.Response{
+		"a message": func(path string) moduletest.Response {
+			return user.Call("POST", path+"/messages", object{"body": "Hello"})
+		},
+		"a note": func(path string) moduletest.Response {
+			return user.Call("POST", path+"/messages", object{"body": "A note", "isPrivate": true})
+		},
+		"a file": func(path string) moduletest.Response {
+			return user.Upload(path, nil, messagingtest.File{Name: "a.pdf", Content: pdfFile})
+		},
+		"reading": func(path string) moduletest.Response { return user.Call("GET", path+"/messages", nil) },
+	} {
+		ticket := receiveFrom(company, connection, "Ana", "Hi")
+		responses := heldTicket(company, ticket, fmt.Sprintf(`update messaging.tickets set status = 'open', user_id = %d`, owner), func() moduletest.Response { return write(messagingtest.TicketPath(ticket)) })
+		require.Equal(t, 403, responses[0].Status, "%s: %s", name, responses[0].Text)
+		require.EqualValues(t, 1, company.Get(messagingtest.TicketPath(ticket))["unreadMessages"], name)
+		require.Equal(t, []string{"Hi"}, bodies(company, messagingtest.TicketPath(ticket)), name)
+	}
+}
+
 // What is another company's is not there, in paths and inside bodies.
 func TestTicketsOfAnotherCompany(t *testing.T) {
 	t.Parallel()
@@ -238,6 +339,8 @@ func TestMessageWithWrongTypes(t *testing.T) {
 		refused := company.Refused(400, "ERR_VALIDATION", "POST", path, object{"body": "Hello", name: test.value})
 		require.Equal(t, []any{object{"location": "body." + name, "message": test.rule}}, refused["errors"], name)
 	}
+	refused := company.Refused(400, "ERR_VALIDATION", "POST", path, object{"body": "Hello", "mediaType": "image"})
+	require.Equal(t, "body.mediaUrl", refused["errors"].([]any)[0].(object)["location"], "a file was meant")
 	company.Refused(400, "ERR_VALIDATION", "POST", path, []any{})
 	require.EqualValues(t, 1, company.Get(path)["count"])
 }

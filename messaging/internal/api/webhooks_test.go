@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"testing"
 	"time"
@@ -66,6 +67,32 @@ func TestWebhooksGetTheFourEvents(t *testing.T) {
 	// Ordered webhooks get a ticket's events in order.
 	require.Zero(t, company.Hub.Count("hub.events where deliveries > 0 and event_type <> 'contact.created' and ordering_key is distinct from $1", fmt.Sprint(ticket["id"])))
 	require.Equal(t, 1, company.Hub.Count("hub.events where deliveries > 0 and event_type = 'contact.created' and ordering_key = $1", fmt.Sprint(ticket["contactId"])))
+}
+
+// A received file is in the event, with an address that needs no token; so the event comes once the
+// file is there, or is given up.
+func TestWebhookOfAReceivedFile(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAlone(t)
+	line, ana := company.Connect(), company.AddPhone("Ana")
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"message.created"}})
+	send := func(address string) object {
+		company.OK(201, "POST", "/sandbox/phones/"+ana+"/send", object{"to": line.Number, "body": "", "mediaUrl": address})
+		data := receiver.Next().Data
+		require.Equal(t, ana, data["contact"].(object)["number"])
+		require.Equal(t, company.Tickets("")[0]["uuid"], data["ticket"].(object)["uuid"])
+		return data["message"].(object)
+	}
+	message := send("data:application/pdf;base64," + base64.StdEncoding.EncodeToString(pdfFile))
+	require.Equal(t, []any{"document", float64(len(pdfFile)), "application/pdf"}, []any{message["mediaType"], message["size"], message["mimeType"]})
+	require.Equal(t, string(pdfFile), company.As("").Call("GET", message["mediaUrl"].(string), nil).Text)
+	require.Equal(t, lastMessages(company, messagingtest.TicketPath(company.Tickets("")[0]), 1)[0]["id"], message["id"])
+	missing := send("data:image/png;base64,%%")
+	require.Equal(t, []any{nil, "media_unavailable"}, []any{missing["mediaUrl"], missing["errorCode"]})
+	company.SendFromPhone(ana, line, "Thanks")
+	require.Equal(t, "Thanks", receiver.Next().Data["message"].(object)["body"])
+	require.True(t, receiver.IsEmpty(), "each once")
 }
 
 // A change that leaves the status as it is, and another company's events, reach nobody.

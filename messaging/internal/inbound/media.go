@@ -72,15 +72,20 @@ func (s *Service) FetchMedia(ctx context.Context, payload []byte) error {
 		return fmt.Errorf("reading a job: %w", err)
 	}
 	message, err := s.store.Message(ctx, job.Company, job.Message)
-	if err != nil || message.MediaReference == nil || message.ConnectionID == nil {
+	if err != nil || message.MediaReference == nil {
 		return ignoreNoRows(err)
 	}
+	company, err := s.store.Company(ctx, job.Company)
+	if err != nil {
+		return ignoreNoRows(err)
+	}
+	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	file, err := s.fetch(ctx, message)
 	code := ""
 	switch {
 	case err == nil:
 		return s.store.InTx(ctx, "storing the file of a message", func(tx *store.Tx) error {
-			isMissing, err := tx.SetReceivedMedia(ctx, message, file)
+			isMissing, err := tx.SetReceivedMedia(ctx, scope, message.ID, file)
 			if err == nil && isMissing { // the message was erased meanwhile
 				err = tx.EraseMedia(ctx, message.CompanyID, []string{file.ID})
 			}
@@ -95,12 +100,15 @@ func (s *Service) FetchMedia(ctx context.Context, payload []byte) error {
 	}
 	s.host.Log.WarnContext(ctx, "the file of a received message cannot be fetched", "message_id", message.ID, "error", err)
 	return s.store.InTx(ctx, "giving up the file of a message", func(tx *store.Tx) error {
-		return tx.GiveUpReceivedMedia(ctx, message, code)
+		return tx.GiveUpReceivedMedia(ctx, scope, message.ID, code)
 	})
 }
 
 // fetch opens the file of a message at its network and keeps it.
 func (s *Service) fetch(ctx context.Context, message store.Message) (store.MediaFile, error) {
+	if message.ConnectionID == nil {
+		return store.MediaFile{}, driver.ErrRefused // it was deleted
+	}
 	connection, err := s.store.Connection(ctx, message.CompanyID, *message.ConnectionID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return store.MediaFile{}, driver.ErrRefused // it was deleted

@@ -47,17 +47,32 @@ func (s *Store) SeesMedia(ctx context.Context, viewer *Viewer, f MediaFile) (boo
 	return s.UserSeesMedia(ctx, dbgen.UserSeesMediaParams{CompanyID: f.CompanyID, ID: f.ID, UserID: viewer.UserID, AllTickets: viewer.AllTickets, Queues: viewer.Queues})
 }
 
-// SetReceivedMedia adds the file of a received message to it.
-func (t *Tx) SetReceivedMedia(ctx context.Context, m Message, f MediaFile) (isMissing bool, err error) {
-	changed, err := t.SetMessageMedia(ctx, dbgen.SetMessageMediaParams{
-		MediaID: f.ID, MimeType: f.MimeType, MediaName: f.Name, Size: f.Size, UpdatedAt: t.Now(), CompanyID: m.CompanyID, ID: m.ID,
+// SetReceivedMedia adds the file of a received message to it, and publishes the message to plain
+// webhooks, which waits for that.
+func (t *Tx) SetReceivedMedia(ctx context.Context, scope Scope, id string, f MediaFile) (isMissing bool, err error) {
+	stored, err := t.SetMessageMedia(ctx, dbgen.SetMessageMediaParams{
+		MediaID: f.ID, MimeType: f.MimeType, MediaName: f.Name, Size: f.Size, UpdatedAt: t.Now(), CompanyID: scope.Company, ID: id,
 	})
-	return changed == 0, err
+	if errors.Is(err, pgx.ErrNoRows) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("adding a file to a message: %w", err)
+	}
+	return false, t.publishMessage(ctx, scope, stored)
 }
 
-// GiveUpReceivedMedia stores why a received message has no file.
-func (t *Tx) GiveUpReceivedMedia(ctx context.Context, m Message, errorCode string) error {
-	return t.GiveUpMessageMedia(ctx, dbgen.GiveUpMessageMediaParams{ErrorCode: errorCode, UpdatedAt: t.Now(), CompanyID: m.CompanyID, ID: m.ID})
+// GiveUpReceivedMedia stores why a received message has no file, and publishes the message to plain
+// webhooks, which waits for that.
+func (t *Tx) GiveUpReceivedMedia(ctx context.Context, scope Scope, id, errorCode string) error {
+	stored, err := t.GiveUpMessageMedia(ctx, dbgen.GiveUpMessageMediaParams{ErrorCode: errorCode, UpdatedAt: t.Now(), CompanyID: scope.Company, ID: id})
+	if errors.Is(err, pgx.ErrNoRows) { // the message was erased meanwhile
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("storing that a message has no file: %w", err)
+	}
+	return t.publishMessage(ctx, scope, stored)
 }
 
 // EraseMedia erases those files of a company that no message has any more. They are not

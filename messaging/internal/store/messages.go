@@ -51,9 +51,10 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 	if err != nil {
 		return Message{}, fmt.Errorf("storing a message: %w", err)
 	}
-	added := dbgen.AddToTicketParams{CompanyID: ticket.CompanyID, ID: ticket.ID, LastMessage: chat.Truncate(preview(m), maxPreview), At: t.Now()}
-	if awaits := m.FromMe && m.Origin != chat.OriginBot; !m.IsPrivate {
-		added.AwaitsContact = &awaits
+	added := dbgen.AddToTicketParams{CompanyID: ticket.CompanyID, ID: ticket.ID, At: t.Now()}
+	if !m.IsPrivate {
+		awaits, shown := m.FromMe && m.Origin != chat.OriginBot, chat.Truncate(preview(m), maxPreview)
+		added.AwaitsContact, added.LastMessage = &awaits, &shown
 	}
 	switch {
 	case !m.FromMe:

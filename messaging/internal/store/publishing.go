@@ -194,17 +194,14 @@ func (t *Tx) publishContactsToProducts(ctx context.Context, scope Scope, contact
 	return publishToProducts(ctx, t, scope, created...)
 }
 
-// PublishReceived publishes a message from a contact.
+// PublishReceived publishes a message from a contact. Plain webhooks get it when its file is there.
 func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
 	if contact.Number != "" {
 		if err := publishToLinked(ctx, t, scope, contact.ID, false, receivedEvent(contact, ticket, m)); err != nil {
 			return err
 		}
 	}
-	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]webhookData, error) {
-		data, err := t.webhooks.Message(m, &ticket, contact)
-		return []webhookData{{chat.FormatID(ticket.ID), data}}, err
-	})
+	return t.publishMessage(ctx, scope, m)
 }
 
 // receivedEvent returns what connected products get of a message from a contact.
@@ -228,7 +225,20 @@ func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number str
 			return err
 		}
 	}
-	return t.publishToWebhooks(ctx, scope, webhookEvent{events.TypeMessageCreated, TopicSent}, func() ([]webhookData, error) {
+	return t.publishMessage(ctx, scope, m)
+}
+
+// publishMessage publishes a message to plain webhooks. One whose file is still at the
+// network is published with the file: see [Tx.SetReceivedMedia].
+func (t *Tx) publishMessage(ctx context.Context, scope Scope, m Message) error {
+	if m.MediaReference != nil {
+		return nil
+	}
+	event := webhookEvent{eventType: events.TypeMessageCreated}
+	if m.FromMe {
+		event.topic = TopicSent
+	}
+	return t.publishToWebhooks(ctx, scope, event, func() ([]webhookData, error) {
 		var ticket *Ticket
 		if m.TicketID != nil {
 			row, err := t.Ticket(ctx, scope.Company, *m.TicketID)

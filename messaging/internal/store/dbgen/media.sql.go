@@ -93,9 +93,9 @@ func (q *Queries) ErasedMedia(ctx context.Context, maxRows int) ([]ErasedMediaRo
 	return items, nil
 }
 
-const giveUpMessageMedia = `-- name: GiveUpMessageMedia :exec
+const giveUpMessageMedia = `-- name: GiveUpMessageMedia :one
 update messaging.messages set media_reference = null, error_code = $1::text, updated_at = $2
-where company_id = $3 and id = $4 and media_reference is not null
+where company_id = $3 and id = $4 and media_reference is not null returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template
 `
 
 type GiveUpMessageMediaParams struct {
@@ -105,14 +105,46 @@ type GiveUpMessageMediaParams struct {
 	ID        string
 }
 
-func (q *Queries) GiveUpMessageMedia(ctx context.Context, arg GiveUpMessageMediaParams) error {
-	_, err := q.db.Exec(ctx, giveUpMessageMedia,
+func (q *Queries) GiveUpMessageMedia(ctx context.Context, arg GiveUpMessageMediaParams) (Message, error) {
+	row := q.db.QueryRow(ctx, giveUpMessageMedia,
 		arg.ErrorCode,
 		arg.UpdatedAt,
 		arg.CompanyID,
 		arg.ID,
 	)
-	return err
+	var i Message
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Seq,
+		&i.TicketID,
+		&i.ContactID,
+		&i.ConnectionID,
+		&i.RemoteID,
+		&i.UserID,
+		&i.Body,
+		&i.FromMe,
+		&i.IsRead,
+		&i.Ack,
+		&i.MediaType,
+		&i.MediaName,
+		&i.MimeType,
+		&i.Size,
+		&i.QuotedID,
+		&i.IsPrivate,
+		&i.IsDeleted,
+		&i.IsEdited,
+		&i.Origin,
+		&i.ErrorCode,
+		&i.ExternalKey,
+		&i.SentAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
+		&i.Template,
+	)
+	return i, err
 }
 
 const insertMediaFile = `-- name: InsertMediaFile :one
@@ -257,9 +289,9 @@ func (q *Queries) RestoreMediaFile(ctx context.Context, companyID int64, iD stri
 	return err
 }
 
-const setMessageMedia = `-- name: SetMessageMedia :execrows
+const setMessageMedia = `-- name: SetMessageMedia :one
 update messaging.messages set media_id = $1::text, media_reference = null, mime_type = $2::text, media_name = $3::text, size = $4::bigint, updated_at = $5
-where company_id = $6 and id = $7 and media_reference is not null
+where company_id = $6 and id = $7 and media_reference is not null returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template
 `
 
 type SetMessageMediaParams struct {
@@ -273,8 +305,8 @@ type SetMessageMediaParams struct {
 }
 
 // The file of a received message has come, unless the message was erased meanwhile.
-func (q *Queries) SetMessageMedia(ctx context.Context, arg SetMessageMediaParams) (int64, error) {
-	result, err := q.db.Exec(ctx, setMessageMedia,
+func (q *Queries) SetMessageMedia(ctx context.Context, arg SetMessageMediaParams) (Message, error) {
+	row := q.db.QueryRow(ctx, setMessageMedia,
 		arg.MediaID,
 		arg.MimeType,
 		arg.MediaName,
@@ -283,10 +315,39 @@ func (q *Queries) SetMessageMedia(ctx context.Context, arg SetMessageMediaParams
 		arg.CompanyID,
 		arg.ID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var i Message
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Seq,
+		&i.TicketID,
+		&i.ContactID,
+		&i.ConnectionID,
+		&i.RemoteID,
+		&i.UserID,
+		&i.Body,
+		&i.FromMe,
+		&i.IsRead,
+		&i.Ack,
+		&i.MediaType,
+		&i.MediaName,
+		&i.MimeType,
+		&i.Size,
+		&i.QuotedID,
+		&i.IsPrivate,
+		&i.IsDeleted,
+		&i.IsEdited,
+		&i.Origin,
+		&i.ErrorCode,
+		&i.ExternalKey,
+		&i.SentAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
+		&i.Template,
+	)
+	return i, err
 }
 
 const userSeesMedia = `-- name: UserSeesMedia :one

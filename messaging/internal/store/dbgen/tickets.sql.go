@@ -13,14 +13,14 @@ import (
 )
 
 const addToTicket = `-- name: AddToTicket :exec
-update messaging.tickets set last_message = $1, unread_messages = unread_messages + $2::int,
+update messaging.tickets set last_message = coalesce($1, last_message), unread_messages = unread_messages + $2::int,
   first_response_at = coalesce(first_response_at, $3),
   awaits_contact = coalesce($4, awaits_contact), updated_at = $5::timestamptz
 where company_id = $6 and id = $7
 `
 
 type AddToTicketParams struct {
-	LastMessage     string
+	LastMessage     *string
 	Unread          int
 	FirstResponseAt *time.Time
 	AwaitsContact   *bool
@@ -29,7 +29,7 @@ type AddToTicketParams struct {
 	ID              int64
 }
 
-// A message has been added to the ticket.
+// A message has been added to the ticket. A note changes no last message: connected products and webhooks see that.
 func (q *Queries) AddToTicket(ctx context.Context, arg AddToTicketParams) error {
 	_, err := q.db.Exec(ctx, addToTicket,
 		arg.LastMessage,

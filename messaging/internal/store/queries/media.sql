@@ -49,14 +49,14 @@ delete from messaging.media_files f where f.company_id = $1 and f.id = $2
 -- A message has it after all.
 update messaging.media_files set erased_at = null where company_id = $1 and id = $2;
 
--- name: SetMessageMedia :execrows
+-- name: SetMessageMedia :one
 -- The file of a received message has come, unless the message was erased meanwhile.
 update messaging.messages set media_id = sqlc.arg(media_id)::text, media_reference = null, mime_type = sqlc.arg(mime_type)::text, media_name = sqlc.arg(media_name)::text, size = sqlc.arg(size)::bigint, updated_at = sqlc.arg(updated_at)
-where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and media_reference is not null;
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and media_reference is not null returning *;
 
--- name: GiveUpMessageMedia :exec
+-- name: GiveUpMessageMedia :one
 update messaging.messages set media_reference = null, error_code = sqlc.arg(error_code)::text, updated_at = sqlc.arg(updated_at)
-where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and media_reference is not null;
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and media_reference is not null returning *;
 
 -- name: UserSeesMedia :one
 -- Whether a user who is no administrator may read a file: of a message in a ticket that it sees, of

@@ -26,8 +26,8 @@ update messaging.tickets set status = $3, user_id = $4, queue_id = $5, connectio
 where company_id = $1 and id = $2 returning *;
 
 -- name: AddToTicket :exec
--- A message has been added to the ticket.
-update messaging.tickets set last_message = sqlc.arg(last_message), unread_messages = unread_messages + sqlc.arg(unread)::int,
+-- A message has been added to the ticket. A note changes no last message: connected products and webhooks see that.
+update messaging.tickets set last_message = coalesce(sqlc.narg(last_message), last_message), unread_messages = unread_messages + sqlc.arg(unread)::int,
   first_response_at = coalesce(first_response_at, sqlc.narg(first_response_at)),
   awaits_contact = coalesce(sqlc.narg(awaits_contact), awaits_contact), updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);
