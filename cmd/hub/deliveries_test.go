@@ -112,11 +112,11 @@ func TestLogFilters(t *testing.T) {
 	p.run("deliveries", "list", "--event", "evt_1").requireFails(1, "event_id")
 	p.run("deliveries", "list", "--endpoint", "e").requireFails(1, "endpoint_id")
 
-	for environment, want := range map[string]int{"live": 2, "test": 0} {
-		events := strings.Fields(p.run("events", "list", "--tenant", p.tenant, "--environment", environment, "-q").requireOK())
-		require.Len(t, events, want, environment)
-		require.Equal(t, want > 0, slices.Contains(events, paid))
-	}
+	// Events of the hub about the tenant may be among them: tests beside this one have alerts.
+	require.Contains(t, p.run("events", "list", "--tenant", p.tenant, "--environment", "live", "-q").requireOK(), paid)
+	require.Empty(t, strings.Fields(p.run("events", "list", "--tenant", p.tenant, "--environment", "test", "-q").requireOK()))
+	other := newTenant(t)
+	require.NotContains(t, p.run("events", "list", "--tenant", other.tenant, "-q").requireOK(), paid)
 
 	audit := func(flags ...string) string {
 		return p.run(append([]string{"audit", "--tenant", p.tenant}, flags...)...).requireOK()

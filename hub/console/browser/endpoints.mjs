@@ -55,7 +55,7 @@ async function certificate(page) {
 	const url = await dialog(page).getByLabel(/^Address/).inputValue();
 	await dialog(page).getByLabel("Client certificate (PEM)").fill(place.certificate);
 	await change();
-	await shows(page, "must be a private key in PEM", "[role=dialog]");
+	await shows(page, "must have certificate and key, both in PEM", "[role=dialog]");
 	await dialog(page).getByLabel(/^Address/).fill(url.replace("http:", "https:"));
 	await dialog(page).getByLabel("Its private key (PEM)").fill(place.certificate_key);
 	await look(page, "endpoint-certificate");

@@ -75,7 +75,7 @@ func (c *ClientCertificateInput) UnmarshalJSON(b []byte) error {
 type certificateFormError struct{}
 
 func (certificateFormError) Error() string {
-	return "must be null, {}, or an object with certificate and key, both PEM"
+	return "must have certificate and key, both in PEM, and nothing else; null and {} are none"
 }
 
 // PublicMessage returns the message for callers of the API.
