@@ -6,8 +6,8 @@ import { join } from "node:path";
 const require = createRequire(join(process.env.HUB_BROWSER_MODULES, "packages.cjs"));
 const { chromium } = require("playwright-core");
 
-// launch starts a browser. Most scripts run once on a page, and compiling them well takes longer.
-export const launch = (flags = []) => chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage", "--js-flags=--no-opt", ...flags] });
+// launch starts a browser.
+export const launch = (flags = []) => chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage", ...flags] });
 
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
