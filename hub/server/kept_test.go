@@ -17,12 +17,16 @@ func failing(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500)
 // retry is not made.
 func TestDiscardBeforeTheFirstRetry(t *testing.T) {
 	t.Parallel()
-	a := newPlace(t).start(t, nil).account()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
 	h := newHook(t, failing)
 	endpoint := a.endpoint(h, "")
 	began := time.Now()
 	id := a.publish("a.b", `{}`)
-	h.wait(1)
+	require.Eventually(t, func() bool { // looked at past the hub, which would insert the row
+		var stored bool
+		return p.pool.QueryRow(t.Context(), `select exists (select from hub.attempts)`).Scan(&stored) == nil && stored
+	}, soon, tick)
 	detail := a.settles(id, endpoint, "pending")
 	if time.Since(began) < time.Second { // else the retry may be under way
 		require.EqualValues(t, 0, detail["retries"])
