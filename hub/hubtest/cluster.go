@@ -48,11 +48,14 @@ func copyCluster(ctx context.Context, dir string, p preparation) error {
 		return err
 	}
 	parent := filepath.Join(ModuleRoot(), ".cache", "test")
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil //nolint:nilerr // a tree that is not ours to write: the process makes its own
-	}
 	// Held until the copy is made: nobody removes what is copied.
 	release, err := lockInTree(filepath.Join(parent, "clusters.lock"))
+	if errors.Is(err, fs.ErrNotExist) { // only then: go test would note the directory, which changes
+		if err := os.MkdirAll(parent, 0o755); err != nil {
+			return nil //nolint:nilerr // a tree that is not ours to write: the process makes its own
+		}
+		release, err = lockInTree(filepath.Join(parent, "clusters.lock"))
+	}
 	if err != nil {
 		return err
 	}
