@@ -1,42 +1,16 @@
 package migrations_test
 
 import (
-	"database/sql"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
-
-	"integrationhub/hub/hubtest"
-	hubmigrations "integrationhub/hub/migrations"
-	"integrationhub/messaging/migrations"
 )
 
 // Where a note is a ticket's last message, the migration puts the message before it in its place.
 func TestNotesBecomeNoLastMessages(t *testing.T) {
 	t.Parallel()
 	const version = 53
-	url := hubtest.EmptyDatabaseURL(t)
-	_, err := hubmigrations.Up(t.Context(), url)
-	require.NoError(t, err)
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	exec := func(statement string, arguments ...any) {
-		t.Helper()
-		_, err := pool.Exec(t.Context(), statement, arguments...)
-		require.NoError(t, err)
-	}
-	exec(`create schema messaging`)
-	db, err := sql.Open("pgx", url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS())
-	require.NoError(t, err)
-	_, err = provider.UpTo(t.Context(), version-1)
-	require.NoError(t, err)
-	exec(`insert into messaging.companies (tenant_id, name) values (gen_random_uuid(), 'Studio')`)
+	pool, provider := schemaBefore(t, version)
 	for name, messages := range map[string][]struct {
 		body, file string
 		isNote     bool
@@ -46,15 +20,15 @@ func TestNotesBecomeNoLastMessages(t *testing.T) {
 		"only notes": {{"A note", "", true}},
 		"no note":    {{"A note", "", true}, {"Hi", "", false}},
 	} {
-		exec(`insert into messaging.contacts (company_id, name, number, number_key) select id, $1, n, n from messaging.companies, lateral (select (5511900000000 + count(*))::text as n from messaging.contacts) next`, name)
-		exec(`insert into messaging.tickets (company_id, uuid, status, contact_id) select company_id, gen_random_uuid(), 'closed', id from messaging.contacts where name = $1`, name)
+		execute(t, pool, `insert into messaging.contacts (company_id, name, number, number_key) select id, $1, n, n from messaging.companies, lateral (select (5511900000000 + count(*))::text as n from messaging.contacts) next`, name)
+		execute(t, pool, `insert into messaging.tickets (company_id, uuid, status, contact_id) select company_id, gen_random_uuid(), 'closed', id from messaging.contacts where name = $1`, name)
 		for _, m := range messages {
-			exec(`insert into messaging.messages (company_id, id, ticket_id, contact_id, body, media_name, from_me, is_private, origin, sent_at)
+			execute(t, pool, `insert into messaging.messages (company_id, id, ticket_id, contact_id, body, media_name, from_me, is_private, origin, sent_at)
 				select t.company_id, gen_random_uuid()::text, t.id, c.id, $2, nullif($3, ''), true, $4, 'agent', now() from messaging.tickets t join messaging.contacts c on c.id = t.contact_id where c.name = $1`, name, m.body, m.file, m.isNote)
-			exec(`update messaging.tickets t set last_message = $2 from messaging.contacts c where c.id = t.contact_id and c.name = $1`, name, m.body+m.file)
+			execute(t, pool, `update messaging.tickets t set last_message = $2 from messaging.contacts c where c.id = t.contact_id and c.name = $1`, name, m.body+m.file)
 		}
 	}
-	_, err = provider.UpTo(t.Context(), version)
+	_, err := provider.UpTo(t.Context(), version)
 	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(), `select c.name, t.last_message from messaging.tickets t join messaging.contacts c on c.id = t.contact_id`)
 	require.NoError(t, err)

@@ -1,17 +1,10 @@
 package migrations_test
 
 import (
-	"database/sql"
 	"fmt"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
-
-	"integrationhub/hub/hubtest"
-	hubmigrations "integrationhub/hub/migrations"
-	"integrationhub/messaging/migrations"
 )
 
 // Messages, schedules and shipments that were left behind without an entry of the outbox are
@@ -19,29 +12,10 @@ import (
 func TestMessagesLeftBehindAreSettled(t *testing.T) {
 	t.Parallel()
 	const version = 50
-	url := hubtest.EmptyDatabaseURL(t)
-	_, err := hubmigrations.Up(t.Context(), url)
-	require.NoError(t, err)
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	exec := func(statement string, args ...any) {
-		t.Helper()
-		_, err := pool.Exec(t.Context(), statement, args...)
-		require.NoError(t, err)
-	}
-	exec(`create schema messaging`)
-	db, err := sql.Open("pgx", url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS())
-	require.NoError(t, err)
-	_, err = provider.UpTo(t.Context(), version-1)
-	require.NoError(t, err)
-	exec(`insert into messaging.companies (tenant_id, name) values (gen_random_uuid(), 'Studio')`)
-	exec(`insert into messaging.connections (company_id, name, driver, status) select id, 'Line', 'sandbox', 'CONNECTED' from messaging.companies`)
-	exec(`insert into messaging.campaigns (company_id, name, status, messages, confirmation_messages) select id, 'Offers', 'running', array['Hi','','','',''], array['','','','',''] from messaging.companies`)
-	exec(`insert into messaging.campaign_progress (company_id, campaign_id) select company_id, id from messaging.campaigns`)
+	pool, provider := schemaBefore(t, version)
+	execute(t, pool, `insert into messaging.connections (company_id, name, driver, status) select id, 'Line', 'sandbox', 'CONNECTED' from messaging.companies`)
+	execute(t, pool, `insert into messaging.campaigns (company_id, name, status, messages, confirmation_messages) select id, 'Offers', 'running', array['Hi','','','',''], array['','','','',''] from messaging.companies`)
+	execute(t, pool, `insert into messaging.campaign_progress (company_id, campaign_id) select company_id, id from messaging.campaigns`)
 	want := make(map[string][]any)
 	for i, c := range []struct {
 		id                                                                        string
@@ -56,26 +30,26 @@ func TestMessagesLeftBehindAreSettled(t *testing.T) {
 		{id: "waiting", isQueued: true, ack: 0, shipment: "queued", schedule: "queued"},
 		{id: "unclear", isUnclear: true, ack: 0, shipment: "queued", schedule: "queued"},
 	} {
-		exec(`insert into messaging.contacts (company_id, name, number, number_key, anonymized_at) select id, 'Ana', $1, $1, case when $2 then now() end from messaging.companies`, fmt.Sprintf("551190000000%d", i), c.isAnonymized)
+		execute(t, pool, `insert into messaging.contacts (company_id, name, number, number_key, anonymized_at) select id, 'Ana', $1, $1, case when $2 then now() end from messaging.companies`, fmt.Sprintf("551190000000%d", i), c.isAnonymized)
 		const contact = `(select max(id) from messaging.contacts)`
 		if !c.isDeleted {
-			exec(`insert into messaging.messages (company_id, id, contact_id, connection_id, from_me, origin, sent_at) select company_id, $1, `+contact+`, case when not $2 then id end, true, 'campaign', now() from messaging.connections`, c.id, c.isDisconnected)
+			execute(t, pool, `insert into messaging.messages (company_id, id, contact_id, connection_id, from_me, origin, sent_at) select company_id, $1, `+contact+`, case when not $2 then id end, true, 'campaign', now() from messaging.connections`, c.id, c.isDisconnected)
 		}
 		if c.isQueued {
-			exec(`insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at) select company_id, $1, id, `+contact+`, now() from messaging.connections`, c.id)
+			execute(t, pool, `insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at) select company_id, $1, id, `+contact+`, now() from messaging.connections`, c.id)
 		}
 		if c.isUnclear {
-			exec(`insert into messaging.unclear_messages (company_id, message_id, due_at) select id, $1, now() from messaging.companies`, c.id)
+			execute(t, pool, `insert into messaging.unclear_messages (company_id, message_id, due_at) select id, $1, now() from messaging.companies`, c.id)
 		}
-		exec(`insert into messaging.campaign_shipments (company_id, campaign_id, contact_id, status, message_id) select company_id, id, `+contact+`, $2, $1 from messaging.campaigns`, c.id, map[bool]string{true: "pending", false: "queued"}[c.isTakenBack])
+		execute(t, pool, `insert into messaging.campaign_shipments (company_id, campaign_id, contact_id, status, message_id) select company_id, id, `+contact+`, $2, $1 from messaging.campaigns`, c.id, map[bool]string{true: "pending", false: "queued"}[c.isTakenBack])
 		if !c.isTakenBack {
-			exec(`insert into messaging.schedules (company_id, contact_id, body, send_at, status, message_id) select id, `+contact+`, 'Hi', now(), 'queued', $1 from messaging.companies`, c.id)
+			execute(t, pool, `insert into messaging.schedules (company_id, contact_id, body, send_at, status, message_id) select id, `+contact+`, 'Hi', now(), 'queued', $1 from messaging.companies`, c.id)
 			want[c.id] = []any{c.ack, c.code, c.shipment, c.schedule}
 		} else {
 			want[c.id] = []any{c.ack, c.code, c.shipment, nil}
 		}
 	}
-	_, err = provider.UpTo(t.Context(), version)
+	_, err := provider.UpTo(t.Context(), version)
 	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(), `select s.message_id, m.ack, coalesce(m.error_code, s.error), s.status, h.status from messaging.campaign_shipments s
 		left join messaging.messages m on m.id = s.message_id left join messaging.schedules h on h.message_id = s.message_id`)

@@ -66,10 +66,11 @@ func (d *LeasedDelivery) size() int64 { return int64(len(d.Event.Body)) }
 // attempt. The log's writer alone may ask, since it may have to change its mind.
 func (a *AttemptResult) IsKept() bool { return a.KeepsLease && !a.CommitLease.Materialized }
 
-// keepsLease reports whether the lease of a delivery that has no row may be kept until its first
-// retry: it is due in a second, which the writer waits before it inserts rows. Heads of orders
-// have rows, which the places behind them need.
-func (d *Dispatcher) keepsLease(a *AttemptResult) bool {
+// tryKeepLease reports whether the lease of a delivery without a row is kept until its first
+// retry, and counts it against its tenant's share then. The retry is due in a second, which the
+// writer waits before it inserts rows. Heads of orders have rows, which the places behind them
+// need.
+func (d *Dispatcher) tryKeepLease(a *AttemptResult) bool {
 	isFirstRetry := a.Sent && a.PriorAttempts == 0 && a.Decision.Status == Pending && a.Decision.Wait == retryDelays[0]
 	return isFirstRetry && a.CommitLease != nil && a.OrderingKey == "" && d.kept != nil &&
 		d.Now().Sub(a.CommitLease.TakenAt)+a.Decision.Wait+keepMargin < MaterializeAfter &&

@@ -36,7 +36,7 @@ func useUpShare(d *Dispatcher, tenant uuid.UUID) {
 	}
 }
 
-func TestKeepsLease(t *testing.T) {
+func TestTryKeepLease(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1767323045, 0)
 	for name, test := range map[string]struct {
@@ -70,7 +70,7 @@ func TestKeepsLease(t *testing.T) {
 			t.Parallel()
 			d, a := keeper(now)
 			test.change(d, &a)
-			require.Equal(t, test.want, d.keepsLease(&a))
+			require.Equal(t, test.want, d.tryKeepLease(&a))
 		})
 	}
 }

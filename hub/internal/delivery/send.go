@@ -104,7 +104,7 @@ func (d *Dispatcher) attempt(w *worker, assigned assignment) laneUpdate {
 		}
 	}
 	a := d.send(ctx, w, delivery, target, started)
-	a.KeepsLease = d.keepsLease(&a)
+	a.KeepsLease = d.tryKeepLease(&a)
 	failpoint.Here("after_response")
 	d.Attempts.Record(a)
 	outcome.healthy, outcome.notSent, outcome.duration = a.Decision.Healthy, !a.Sent, a.Phases.Total
