@@ -87,8 +87,11 @@ func exchangeError(err error) error {
 
 // ReasonMember is the member of an error response that says why a peer could not be asked:
 // "name_unknown", "connection_refused" or "tls" with [CodePeerUnreachable], "wrong_address"
-// with [CodePeerFailed].
+// with [CodePeerFailed], [ReasonNotAsked] with errors that are also found in what a peer says.
 const ReasonMember = "reason"
+
+// ReasonNotAsked is the reason of a refusal by the hub itself, before it asked the peer.
+const ReasonNotAsked = "not_asked"
 
 // PeerHTTPStatus is the HTTP status of a peer's response. It is the cause of an error
 // with [CodePeerFailed].

@@ -111,7 +111,7 @@ func (a *app) hint(err error) string {
 		return hint
 	}
 	switch {
-	case problem.Code == "url_not_allowed":
+	case problem.Code == "url_not_allowed" && strings.Contains(problem.Detail, "network"):
 		return "the hub's egress rules refuse this address; its setting HUB_EGRESS_ALLOW opens named networks"
 	case problem.Code == "other_account_connected":
 		return "find the integration with: hub integrations list, and end it with: hub integrations revoke ID"
@@ -145,6 +145,9 @@ func peerHint(problem *client.Problem) string {
 	case "peer_answer":
 		return "API_URL is the base above the other product's /integrations and usually ends in /api/v1"
 	case "unexpected_product":
+		if problem.Reason == "not_asked" {
+			return "name the other product: --peer"
+		}
 		return "check API_URL, or name the product that answers there: --peer"
 	case "remote_key_rejected":
 		return "the address is right and the key is not: have the other product's administrator issue another one (HUB_PEER_KEY)"

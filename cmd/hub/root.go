@@ -78,10 +78,39 @@ func newRoot(a *app) *cobra.Command {
 		root.AddCommand(command(a))
 	}
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	refuseUnknownTopics(root)
 	addSuggestions(root)
 	a.addCompletions(root)
 	a.markStart(root)
 	return root
+}
+
+// refuseUnknownTopics makes the library's own commands refuse what they do not know, as others do.
+func refuseUnknownTopics(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // else nothing checks the arguments
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					return nil
+				}
+				return commandError(cmd, args[0])
+			}
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				found, rest, err := root.Find(args)
+				switch {
+				case err != nil:
+					return commandError(root, args[0])
+				case len(rest) > 0 && found.HasSubCommands():
+					return commandError(found, rest[0])
+				}
+				return nil
+			}
+		}
+	}
 }
 
 // markStart makes every command set a.started: errors before that are usage errors.

@@ -20,6 +20,10 @@ func TestUsage(t *testing.T) {
 	c.run("products").requireFails(2, "needs one of: create, list")
 	c.run("products", "burn").requireFails(2, `no command "burn"`)
 	c.run("burn").requireFails(2, `hub has no command "burn"; it has: serve, `)
+	c.run("help", "burn").requireFails(2, `hub has no command "burn"; it has: serve, `)
+	c.run("help", "products", "burn").requireFails(2, `hub products has no command "burn"`)
+	c.run("completion", "burn").requireFails(2, `hub completion has no command "burn"; it has: bash, `)
+	require.Contains(t, c.run("help", "products", "create").requireOK(), "--prefix")
 	c.run("products", "list", "--burn").requireFails(2, "unknown flag: --burn")
 	for _, tc := range []struct {
 		hint string
@@ -58,6 +62,9 @@ func TestRefusals(t *testing.T) {
 	p := newTenant(t)
 	p.run("endpoints", "create", "http://169.254.169.254/latest", "--tenant", p.tenant).requireFails(1,
 		"(url_not_allowed, request ", "its setting HUB_EGRESS_ALLOW opens named networks")
+	malformed := p.run("endpoints", "create", "notaurl", "--tenant", p.tenant)
+	malformed.requireFails(1, "must be an absolute http or https URL", "(url_not_allowed, request ")
+	require.NotContains(t, malformed.stderr, "HUB_EGRESS_ALLOW")
 	c.run("products", "list", "--url", "http://127.0.0.1:1", "--token", "x").requireFails(1,
 		"calling http://127.0.0.1:1", "connection refused", "is the hub running? start it with: make run")
 }

@@ -177,8 +177,8 @@ func TestRunningReplayIsCancelled(t *testing.T) {
 	require.Len(t, h.arrivals(), many+again)
 	require.Eventually(t, func() bool {
 		got := a.ok(200, "GET", "/replays/"+id, "")
-		return got["status"] == "cancelled" && got["delivered"] == float64(again) && got["done"] == float64(again) && got["parked"] == 0.0
-	}, soon, tick, "what was under way counts")
+		return got["status"] == "cancelled" && got["delivered"] == float64(again) && got["done"] == 1000.0 && got["parked"] == float64(1000-again)
+	}, soon, tick, "what was under way counts, and what was parked")
 	p.balance(t)
 
 	other := a.ok(202, "POST", "/replays", `{"filter":{"event_type":"a.none"}}`)

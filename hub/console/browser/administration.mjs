@@ -1,5 +1,5 @@
 // The list screens of administration in their states.
-import { expect, look, open, place, run, shows, tryAgain } from "./console.mjs";
+import { escapes, expect, look, open, place, run, shows, tryAgain } from "./console.mjs";
 
 const forbidden = { status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden","detail":"No."}' };
 
@@ -95,6 +95,12 @@ async function audit(browser) {
 	await page.keyboard.press("j");
 	await page.keyboard.press("Enter");
 	await page.waitForURL(/actor=/);
+	// People know operators by their addresses.
+	await page.goto(`${place.url}/audit`);
+	await page.fill("input[name=token]", `actor:${place.email} action:keys.create`);
+	await page.keyboard.press("Enter");
+	await page.waitForURL(/actor=.*action=keys\.create|action=keys\.create.*actor=/);
+	await page.waitForFunction(() => document.querySelectorAll("[data-row-link]").length > 0);
 	await page.goto(`${place.url}/audit?since=2026-01-01&until=2026-01-02T00:00:00Z`);
 	await shows(page, "Nothing matches these filters");
 	await page.waitForURL(/since=2026-01-01T00/); // shared links have absolute times
@@ -140,7 +146,7 @@ async function tokens(browser) {
 	const secret = await dialog(page).getByText(/^hubt_/).textContent();
 	const answer = await fetch(`${place.url}/api/v1/auth/me`, { headers: { Authorization: `Bearer ${secret}` } });
 	expect((await answer.json()).name === "billing back end", "the token that is shown works");
-	await page.keyboard.press("Escape");
+	await escapes(page, page.getByRole("button", { name: "Create token" }));
 	const row = page.getByRole("row").filter({ hasText: "billing back end" });
 	await row.filter({ hasText: "Administrator" }).filter({ hasText: place.email }).waitFor();
 	expect(!(await page.content()).includes(secret), "it is never shown again");
@@ -264,7 +270,7 @@ async function deletes(page) {
 	expect((await row("Pine Clinic").getByRole("button", { name: "Delete" }).count()) === 0, "a hosted product deletes its tenants itself");
 	await page.getByRole("button", { name: "Pine Clinic" }).click();
 	await shows(page, "hosted here and deletes its tenants itself", "[role=dialog]");
-	await page.keyboard.press("Escape");
+	await escapes(page, page.getByRole("button", { name: "Pine Clinic" }));
 	// A product that has tenants stays.
 	await page.getByRole("button", { name: "Products", exact: true }).click();
 	const product = (name) => dialog(page).getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });

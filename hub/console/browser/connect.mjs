@@ -10,13 +10,14 @@ async function other(browser) {
 	await form.getByLabel("Account").selectOption({ label: "Pine Clinic (notes)" });
 	const board = `${place.url}/board/api/v1`;
 	const wrongKey = place.key.slice(0, -4) + (place.key.endsWith("AAAA") ? "BBBB" : "AAAA");
-	for (const [name, product, url, key, step, fix] of [
+	for (const [name, product, url, key, step, fix, isRefused] of [
 		["dns", "board", "http://no-such-host.invalid/api/v1", place.key, "reach", "Check the host's spelling"],
 		["port", "board", place.closed, place.key, "reach", "Check the port"],
 		["base", "board", place.elsewhere, place.key, "api", "Use the base of the API"],
 		["key", "board", board, wrongKey, "key", "Copy the whole key again"],
 		["product", "clinic", board, place.key, "product", "Another product answers there"],
-		["environment", "board", board, place.key.replace("_live_", "_test_"), "key", "Use a key of the environment"],
+		["environment", "board", board, place.key.replace("_live_", "_test_"), "key", "Use a key of the environment", true],
+		["self", "notes", place.closed, place.key, "product", "Name the other product", true],
 	]) {
 		await form.getByLabel("Product on the other side").fill(product);
 		await form.getByLabel("Address of its API").fill(url);
@@ -28,6 +29,8 @@ async function other(browser) {
 		const at = await failed(page).getAttribute("data-step");
 		expect(at === step, `${name} fails at ${step}, not ${at}: ${await failed(page).innerText()}`);
 		expect((await failed(page).innerText()).includes(fix), `${name} says what to do: ${await failed(page).innerText()}`);
+		const done = await page.locator("li[data-state=done]").count();
+		expect(isRefused ? done === 0 : done > 0, `${name}: ${done} steps are done, which ${isRefused ? "were not tried" : "went well"}`);
 		if (name === "key") await look(page, "connect-failed");
 	}
 }

@@ -9,6 +9,8 @@ const desktop = { width: 1280, height: 900 };
 // look holds a page to what every page is held to, and goes back to the desktop.
 export async function look(page, name) {
 	await check(page, name);
+	const [title, heading] = await page.evaluate(() => [document.title, document.querySelector("h1")?.textContent]);
+	expect(title === (heading === "Integration Hub" ? heading : `${heading} · Integration Hub`), `the tab of ${name} says ${title}, the page ${heading}`);
 	await page.setViewportSize(desktop);
 }
 
@@ -31,6 +33,13 @@ export async function open(browser, path, options = {}) {
 export async function shows(page, text, where = "body") {
 	const found = await page.locator(where).getByText(text).first().waitFor({ timeout: 45000 }).then(() => true, () => false);
 	expect(found, `${page.url()} shows ${text}: ${found ? "" : await page.locator("body").innerText()}`);
+}
+
+// escapes closes a dialog: what opened it has the focus again.
+export async function escapes(page, opener) {
+	await page.keyboard.press("Escape");
+	await page.getByRole("dialog").waitFor({ state: "hidden" });
+	expect(await opener.evaluate((element) => element === document.activeElement), `the focus is back on ${await opener.innerText()}, not on ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 80))}`);
 }
 
 // tryAgain presses "Try again". Where the page reads again by itself, that may be quicker.

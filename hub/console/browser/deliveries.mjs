@@ -62,7 +62,26 @@ async function lists(browser) {
 	await page.waitForFunction(() => document.querySelectorAll("[data-row-link]").length === 1);
 	await look(page, "deliveries-filtered");
 	await page.getByRole("button", { name: "Remove the filter type:order.refused" }).click();
+	await page.waitForURL(`${place.url}/deliveries`);
+	await page.fill("input[name=token]", "status:bogus type:order.refused");
+	await page.keyboard.press("Enter");
+	await shows(page, "“status:bogus” is no filter");
+	await page.fill("input[name=token]", "type:order.refused product:shop");
+	await page.keyboard.press("Enter");
+	await page.waitForURL(/type=order\.refused&product=shop|product=shop&type=order\.refused/);
+	await page.getByRole("button", { name: "Remove the filter type:order.refused" }).click();
+	await page.getByRole("button", { name: "Remove the filter product:shop" }).click();
 	await page.waitForFunction(() => document.querySelectorAll("[data-row-link]").length > 5);
+	// A person's number leads to the lookup, and into no address.
+	const addresses = [];
+	page.on("request", (request) => addresses.push(request.url()));
+	await page.fill("input[name=token]", "phone:+55 11 98765-4321");
+	await page.keyboard.press("Enter");
+	await page.waitForURL(`${place.url}/lookup`);
+	await shows(page, "Found for +*********4321");
+	expect(addresses.length > 0 && !addresses.some((address) => /9?8765.?4321/.test(address)), `the number is in no address: ${addresses}`);
+	await page.goto(`${place.url}/deliveries`);
+	await rows(page).first().waitFor();
 	// The search in the header, by its key.
 	await page.keyboard.press("/");
 	await page.keyboard.type("order-77");

@@ -38,7 +38,7 @@ type Actor struct {
 
 type listAuditInput struct {
 	httpx.PageQuery
-	ActorID    string    `query:"actor_id" maxLength:"64" doc:"Only what this operator or key did"`
+	Actor      string    `query:"actor_id" maxLength:"254" doc:"Only what this operator or key did: its id, or an operator's e-mail address"`
 	Action     string    `query:"action" maxLength:"64" doc:"Only this action, e.g. keys.rotate"`
 	Resource   string    `query:"resource" maxLength:"64" doc:"Only this kind of resource, e.g. keys"`
 	ResourceID string    `query:"resource_id" maxLength:"64" doc:"Only what was done to the thing with this id"`
@@ -55,7 +55,7 @@ func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*struct{ Body 
 		return nil, err
 	}
 	rows, err := a.deps.Audit.List(ctx, audit.Filter{
-		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, ResourceID: in.ResourceID, WithoutRoutine: in.Routine == "false", TenantID: nilIfZero(in.TenantID), SubjectID: in.Subject, Since: in.Since, Until: in.Until,
+		Actor: in.Actor, Action: in.Action, Resource: in.Resource, ResourceID: in.ResourceID, WithoutRoutine: in.Routine == "false", TenantID: nilIfZero(in.TenantID), SubjectID: in.Subject, Since: in.Since, Until: in.Until,
 	}, before, in.Limit+1)
 	if err != nil {
 		return nil, err

@@ -65,6 +65,9 @@ func TestTenants(t *testing.T) {
 		b.refused(422, "validation_failed", "PUT", "/tenants/"+same["id"].(string), b.admin, `{"name":`+name+`,"external_ref":"ref_0"}`)
 		b.refused(422, "validation_failed", "POST", "/products", b.admin, `{"name":"third","prefix":"third","title":`+name+`}`)
 		b.refused(422, "validation_failed", "PUT", "/products/shop", b.admin, `{"title":`+name+`}`)
+		b.refused(422, "validation_failed", "POST", "/keys", b.admin, `{"tenant_id":"`+same["id"].(string)+`","name":`+name+`}`)
+		b.refused(422, "validation_failed", "POST", "/tokens", b.admin, `{"role":"support","name":`+name+`}`)
+		b.refused(422, "validation_failed", "POST", "/operators", b.admin, `{"email":"x@example.com","role":"support","password":"`+adminPassword+`","name":`+name+`}`)
 	}
 	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":"x","external_ref":""}`)
 	b.refused(422, "validation_failed", "PUT", "/tenants/"+same["id"].(string), b.admin, `{"name":"x","external_ref":""}`)

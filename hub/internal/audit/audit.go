@@ -128,7 +128,7 @@ func queue(batch *bulk.Batch, columns *bulk.Columns, entries []Entry, statement 
 
 // Filter narrows a list of entries; zero fields match everything.
 type Filter struct {
-	ActorID  string
+	Actor    string // an id, or the e-mail address of an operator
 	Action   string
 	Resource string
 	TenantID *uuid.UUID
@@ -169,8 +169,11 @@ func (f Filter) statement(before *uuid.UUID, limit int) (query string, args []an
 		args = append(args, value)
 		fmt.Fprintf(&where, " and "+condition, len(args))
 	}
-	if f.ActorID != "" {
-		and("actor_id = $%d", f.ActorID)
+	switch {
+	case strings.Contains(f.Actor, "@"): // ids have none; the log shows operators by their addresses
+		and("actor_id in (select o.id::text from hub.operators o where lower(o.email) = lower($%d))", f.Actor)
+	case f.Actor != "":
+		and("actor_id = $%d", f.Actor)
 	}
 	if f.Action != "" {
 		and("action = $%d", f.Action)

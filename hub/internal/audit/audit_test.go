@@ -115,14 +115,14 @@ func TestListCrossesMonths(t *testing.T) {
 			before = &ids[len(ids)-1]
 		}
 	}
-	for _, filter := range []audit.Filter{{TenantID: &tenant}, {ActorID: "k"}, {Resource: "things"}, {TenantID: &tenant, SubjectID: "s"}, {Environment: "live"}} {
+	for _, filter := range []audit.Filter{{TenantID: &tenant}, {Actor: "k"}, {Resource: "things"}, {TenantID: &tenant, SubjectID: "s"}, {Environment: "live"}} {
 		for _, limit := range []int{3, 100} {
 			require.Equal(t, want, list(filter, limit), filter)
 		}
 	}
 	require.Len(t, list(audit.Filter{}, 5), 2*len(want))
 	require.Len(t, list(audit.Filter{Action: "things.1"}, 3), len(want)/2)
-	require.Equal(t, want[4:10], list(audit.Filter{ActorID: "k", Since: start.AddDate(0, 3, 0), Until: start.AddDate(0, 6, 0)}, 4))
+	require.Equal(t, want[4:10], list(audit.Filter{Actor: "k", Since: start.AddDate(0, 3, 0), Until: start.AddDate(0, 6, 0)}, 4))
 }
 
 // A hub that was stopped for longer than the partitions reach stores entries again.

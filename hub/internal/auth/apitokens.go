@@ -12,6 +12,7 @@ import (
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 )
 
 const (
@@ -43,6 +44,9 @@ type APITokenDraft struct {
 // CreateAPIToken stores a new token and returns its text, which is not stored.
 func (s *Service) CreateAPIToken(ctx context.Context, draft APITokenDraft) (APIToken, string, error) {
 	now := s.config.Now()
+	if err := rest.CheckName(draft.Name, "body.name", maxName); err != nil {
+		return APIToken{}, "", err
+	}
 	if draft.ExpiresAt != nil && !draft.ExpiresAt.After(now) {
 		return APIToken{}, "", hub.Invalid("body.expires_at", "must be in the future")
 	}

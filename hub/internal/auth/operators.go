@@ -15,6 +15,7 @@ import (
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
 )
 
 // The two roles of operators.
@@ -130,7 +131,7 @@ func (s *Service) List(ctx context.Context, before *uuid.UUID, limit int) ([]Ope
 
 // Create stores a new operator. A taken address is a [hub.ErrConflict].
 func (s *Service) Create(ctx context.Context, draft Draft) (Operator, error) {
-	if err := checkOperator(draft.Email, draft.Role); err != nil {
+	if err := checkOperator(draft.Email, draft.Name, draft.Role); err != nil {
 		return Operator{}, err
 	}
 	if err := checkPassword(draft.Password); err != nil {
@@ -153,7 +154,7 @@ func (s *Service) Create(ctx context.Context, draft Draft) (Operator, error) {
 // operator at once. The last admin can be neither disabled nor demoted
 // ([hub.ErrConflict]).
 func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Operator, error) {
-	if err := checkOperator(change.Email, change.Role); err != nil {
+	if err := checkOperator(change.Email, change.Name, change.Role); err != nil {
 		return Operator{}, err
 	}
 	var hash *string
@@ -282,7 +283,10 @@ func requireOtherAdmin(ctx context.Context, queries *dbgen.Queries, operator dbg
 	return nil
 }
 
-func checkOperator(email, role string) error {
+// maxName is how many characters a name of an operator or an API token has at most.
+const maxName = 120
+
+func checkOperator(email, name, role string) error {
 	parsed, err := mail.ParseAddress(email)
 	if err != nil || parsed.Address != email || len(email) > 254 {
 		return hub.Invalid("body.email", "must be an e-mail address")
@@ -290,7 +294,7 @@ func checkOperator(email, role string) error {
 	if role != RoleAdmin && role != RoleSupport {
 		return hub.Invalid("body.role", "must be admin or support")
 	}
-	return nil
+	return rest.CheckName(name, "body.name", maxName)
 }
 
 func writeError(doing string, err error) error {

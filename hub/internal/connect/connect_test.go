@@ -133,6 +133,10 @@ func TestConnectFailures(t *testing.T) {
 			began := time.Now()
 			_, err := b.Connect(context.Background(), request)
 			refused(t, c.kind, c.code, err)
+			var refusal *hub.Error
+			require.ErrorAs(t, err, &refusal)
+			isAmbiguous := c.code == "unexpected_product" || c.code == "environment_mismatch"
+			require.Equal(t, isAmbiguous && c.status == nil, refusal.Extensions[hub.ReasonMember] == hub.ReasonNotAsked, "whether the peer was asked")
 			if c.code == "peer_timeout" {
 				require.GreaterOrEqual(t, time.Since(began), 10*time.Second)
 			}

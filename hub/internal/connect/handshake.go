@@ -99,7 +99,7 @@ func (s *Service) checkRequest(r *Request) (Product, error) {
 	case !productPattern.MatchString(r.Product):
 		return product, hub.Invalid("body.product", "must be 2 to 40 lower-case letters, digits or dashes, beginning with a letter")
 	case r.Product == r.LocalProduct:
-		return product, hub.Errorf(hub.ErrInvalid, hub.CodeUnexpectedProduct, "A product is not connected to itself.")
+		return product, notAsked(hub.Errorf(hub.ErrInvalid, hub.CodeUnexpectedProduct, "A product is not connected to itself."))
 	case len(validNames(r.Uses)) != len(r.Uses):
 		return product, hub.Invalid("body.features", "must be names of at most 100 characters")
 	case !isKey(r.Key):
@@ -120,9 +120,15 @@ func (s *Service) checkRequest(r *Request) (Product, error) {
 		return product, err
 	}
 	if environmentOf(r.Key) != r.Environment {
-		return product, wrongEnvironment(r.Environment)
+		return product, notAsked(wrongEnvironment(r.Environment))
 	}
 	return product, nil
+}
+
+// notAsked adds to an error that the peer was not asked: a checklist has not come to it.
+func notAsked(err *hub.Error) *hub.Error {
+	err.Extensions = hub.Extensions{hub.ReasonMember: hub.ReasonNotAsked}
+	return err
 }
 
 // environmentOf returns the environment that a key's name has in it. Keys of other

@@ -13,7 +13,11 @@ import (
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/rest"
 )
+
+// maxName is how many characters the name of a key has at most.
+const maxName = 120
 
 // Overlaps of a rotation: how long the old key stays valid.
 const (
@@ -120,6 +124,11 @@ func (s *Service) CreateIn(ctx context.Context, db dbgen.DBTX, draft Draft) (key
 	}
 	if draft.ExpiresAt != nil && !draft.ExpiresAt.After(s.now()) {
 		return key, "", hub.Invalid("body.expires_at", "must be in the future")
+	}
+	if draft.Name != "" {
+		if err := rest.CheckName(draft.Name, "body.name", maxName); err != nil {
+			return key, "", err
+		}
 	}
 	row, plain, err := insert(ctx, queries, dbgen.CreateKeyParams{
 		TenantID: tenant.ID, Name: draft.Name, Environment: draft.Environment,

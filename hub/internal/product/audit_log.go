@@ -58,7 +58,7 @@ func (p *Product) listAuditLog(ctx context.Context, in *auditLogInput) (*struct{
 		in.Subject = in.Patient
 	}
 	entries, err := p.deps.Audit.List(ctx, audit.Filter{
-		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: &tenantID, SubjectID: in.Subject, Environment: in.Env,
+		Actor: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: &tenantID, SubjectID: in.Subject, Environment: in.Env,
 		Since: in.Since, Until: in.Until,
 	}, before, in.Limit+1)
 	if err != nil {

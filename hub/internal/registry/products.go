@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/module/like"
+	"integrationhub/hub/module/rest"
 )
 
 var (
@@ -65,7 +66,7 @@ func (r *Registry) CreateProduct(ctx context.Context, product Product) (Product,
 		return Product{}, err
 	}
 	product.Title, product.Validation = cmp.Or(product.Title, product.Name), cmp.Or(product.Validation, ValidationOff)
-	if err := checkDisplayName("body.title", product.Title, maxTitle); err != nil {
+	if err := rest.CheckName(product.Title, "body.title", maxTitle); err != nil {
 		return Product{}, err
 	}
 	row, err := dbgen.New(r.db).CreateProduct(ctx, dbgen.CreateProductParams{
@@ -116,7 +117,7 @@ func (r *Registry) UpdateProduct(ctx context.Context, name, title, validation st
 			return nil
 		}
 		if title != product.Title { // one from before there was a check may stay
-			if err := checkDisplayName("body.title", title, maxTitle); err != nil {
+			if err := rest.CheckName(title, "body.title", maxTitle); err != nil {
 				return err
 			}
 		}

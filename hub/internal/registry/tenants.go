@@ -37,13 +37,6 @@ type Limits struct {
 // maxTenantName is how many characters a tenant's name has at most.
 const maxTenantName = 200
 
-// checkDisplayName returns a [hub.ErrInvalid] for what is no name on one line.
-func checkDisplayName(location, name string, maximum int) error {
-	var errs rest.FieldErrors
-	errs.CheckName(name, location, maximum)
-	return errs.Err()
-}
-
 // DefaultMaxEndpoints is how many endpoints a tenant may have without a limit of its own.
 const DefaultMaxEndpoints = 500
 
@@ -90,7 +83,7 @@ func equalPointers[T comparable](a, b *T) bool {
 // tenants itself when they sign up: that is a [hub.ErrInvalid]. A taken external reference
 // is a [hub.ErrConflict].
 func (r *Registry) CreateTenant(ctx context.Context, product, name string, externalRef *string) (Tenant, error) {
-	if err := checkDisplayName("body.name", name, maxTenantName); err != nil {
+	if err := rest.CheckName(name, "body.name", maxTenantName); err != nil {
 		return Tenant{}, err
 	}
 	queries := dbgen.New(r.db)
@@ -166,7 +159,7 @@ func (r *Registry) UpdateTenant(ctx context.Context, id uuid.UUID, state TenantS
 			return nil
 		}
 		if !sameName { // one from before there was a check may stay
-			if err := checkDisplayName("body.name", state.Name, maxTenantName); err != nil {
+			if err := rest.CheckName(state.Name, "body.name", maxTenantName); err != nil {
 				return err
 			}
 		}

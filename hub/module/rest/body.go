@@ -66,6 +66,13 @@ func (f *FieldErrors) CheckName(s, location string, maximum int) {
 	f.Check(!strings.ContainsFunc(s, isMisleading), location, "must be one line without control characters")
 }
 
+// CheckName returns a [hub.ErrInvalid] for what is no name, as [FieldErrors.CheckName] says.
+func CheckName(name, location string, maximum int) error {
+	var errs FieldErrors
+	errs.CheckName(name, location, maximum)
+	return errs.Err()
+}
+
 // isMisleading reports whether a character is a control, a line separator, a
 // bidirectional control or the byte order mark. Joiners are allowed: names in some
 // scripts need them.

@@ -9,6 +9,7 @@ import classes from "./Login.module.css";
 import { hostedProducts, productTitles } from "./hosted";
 import icon from "./icon.svg";
 import { logIn, sessionQuery } from "./session";
+import { PageTitle } from "../ui/PageTitle";
 
 const route = getRouteApi("/login");
 
@@ -51,7 +52,7 @@ export function Login() {
 		<main className={classes.page}>
 			<div className={`panel ${classes.card}`}>
 				<img src={icon} width={40} height={40} alt="" />
-				<h1>{t.app.name}</h1>
+				<PageTitle title={t.app.name} />
 				{ended && !error && <Alert variant="default">{t.login.ended}</Alert>}
 				<form onSubmit={submit} aria-label={t.login.title}>
 					<Stack gap="sm">

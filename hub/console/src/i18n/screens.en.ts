@@ -51,6 +51,7 @@ export const screens = {
 			peer_limited: "Wait a minute, then try again.",
 			remote_key_rejected: "Copy the whole key again, or issue another one in the other product.",
 			environment_mismatch: "Use a key of the environment that is chosen at the top of the page.",
+			product: "Name the other product: the one that has this account cannot be connected to itself.",
 			unexpected_product: "Another product answers there: correct the product or the address.",
 			peer_not_active: "Activate the account in the other product.",
 			other_account_connected: "Revoke the integration with the other account first.",

@@ -52,6 +52,7 @@ export const screens: ScreenMessages = {
 			peer_limited: "Espere un minuto e intente de nuevo.",
 			remote_key_rejected: "Copie la clave entera de nuevo, o emita otra en el otro producto.",
 			environment_mismatch: "Use una clave del entorno elegido en lo alto de la página.",
+			product: "Indique el otro producto: el que tiene esta cuenta no puede conectarse consigo mismo.",
 			unexpected_product: "Otro producto responde allí: corrija el producto o la dirección.",
 			peer_not_active: "Active la cuenta en el otro producto.",
 			other_account_connected: "Revoque antes la integración con la otra cuenta.",

@@ -52,6 +52,7 @@ export const screens: ScreenMessages = {
 			peer_limited: "Espere um minuto e tente de novo.",
 			remote_key_rejected: "Copie a chave inteira de novo, ou emita outra no outro produto.",
 			environment_mismatch: "Use uma chave do ambiente escolhido no alto da página.",
+			product: "Indique o outro produto: o que tem esta conta não pode ser conectado a si mesmo.",
 			unexpected_product: "Outro produto responde ali: corrija o produto ou o endereço.",
 			peer_not_active: "Ative a conta no outro produto.",
 			other_account_connected: "Revogue antes a integração com a outra conta.",

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { uuid } from "../app/search";
 import classes from "./Detail.module.css";
 import page from "./page.module.css";
+import { PageTitle } from "./PageTitle";
 import { Failed, Loading, Missing } from "./states";
 
 type LoadedProps<T> = { query: UseQueryResult<T>; what: string; id: string; valid?: boolean; children: (data: T) => ReactNode };
@@ -13,7 +14,7 @@ export function Loaded<T>({ query, what, id, valid = uuid.test(id), children }: 
 	if (query.isPending)
 		return (
 			<>
-				<h1 className="visually-hidden">{what}</h1>
+				<PageTitle title={what} hidden />
 				<Loading rows={12} />
 			</>
 		);
@@ -22,13 +23,13 @@ export function Loaded<T>({ query, what, id, valid = uuid.test(id), children }: 
 }
 
 /** Detail is the page of one thing: the way back to its list, its title and state, what can be done, what is known. */
-export function Detail(props: { back: ReactNode; title: ReactNode; state?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+export function Detail(props: { back: ReactNode; title: string; state?: ReactNode; actions?: ReactNode; children: ReactNode }) {
 	return (
 		<article className={page.screen}>
 			<div className={classes.back}>← {props.back}</div>
 			<div className={classes.top}>
 				<div className={classes.title}>
-					<h1>{props.title}</h1>
+					<PageTitle title={props.title} />
 					{props.state}
 				</div>
 				{props.actions}

@@ -12,7 +12,8 @@ type Props = {
 	example?: string;
 	/** parse returns the filter of a text, or undefined where it is none. */
 	parse: (name: string, value: string) => Token | undefined;
-	onAdd: (token: Token) => void;
+	/** onAdd gets the values of new filters by their names. */
+	onAdd: (added: Record<string, string>) => void;
 	onRemove: (token: Token) => void;
 	children?: React.ReactNode;
 };
@@ -27,6 +28,11 @@ export function Filters({ children }: { children: React.ReactNode }) {
 	);
 }
 
+/** textsOf divides a line into its filters: each begins with a name, and values may have spaces. */
+function textsOf(line: string, names: readonly string[]): string[] {
+	return line === "" ? [] : line.split(new RegExp(`\\s+(?=(?:${names.join("|")})\\s*:)`, "i"));
+}
+
 /** FilterBar shows the filters of a list as tokens and takes new ones. */
 export function FilterBar({ tokens, names, example = names[0] ?? "", parse, onAdd, onRemove, children }: Props) {
 	const { t } = useLanguage();
@@ -34,12 +40,15 @@ export function FilterBar({ tokens, names, example = names[0] ?? "", parse, onAd
 	const submit = (event: FormEvent<HTMLFormElement>) => {
 		event.preventDefault();
 		const input = event.currentTarget.elements.namedItem("token") as HTMLInputElement;
-		const text = input.value.trim();
-		const colon = text.indexOf(":");
-		const token = colon > 0 ? parse(text.slice(0, colon).trim().toLowerCase(), text.slice(colon + 1).trim()) : undefined;
-		setError(text && !token ? t.ui.badFilter(text) : "");
-		if (!token) return;
-		onAdd(token);
+		const texts = textsOf(input.value.trim(), names);
+		const tokens = texts.map((text) => {
+			const colon = text.indexOf(":");
+			return colon > 0 ? parse(text.slice(0, colon).trim().toLowerCase(), text.slice(colon + 1).trim()) : undefined;
+		});
+		const bad = texts[tokens.indexOf(undefined)];
+		setError(bad ? t.ui.badFilter(bad) : "");
+		if (bad || texts.length === 0) return;
+		onAdd(Object.fromEntries(tokens.flatMap((token) => (token ? [[token.name, token.value]] : []))));
 		input.value = "";
 	};
 	return (

@@ -2,6 +2,7 @@ import type { InfiniteData, UseInfiniteQueryResult, UseQueryResult } from "@tans
 import type { ReactNode } from "react";
 import { useLanguage } from "../i18n";
 import page from "./page.module.css";
+import { PageTitle } from "./PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "./states";
 import { type Column, VirtualTable } from "./VirtualTable";
 
@@ -31,7 +32,7 @@ export function ListScreen<R>(props: Props<R>) {
 		<div className={page.full}>
 			<div className={page.top}>
 				<div>
-					<h1>{props.title}</h1>
+					<PageTitle title={props.title} />
 					<p className="quiet">{props.lead}</p>
 				</div>
 				<span role="status" className="quiet">

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { ApiError } from "../api/client";
 import { useLanguage } from "../i18n";
 import { Copy } from "./Copy";
+import { PageTitle } from "./PageTitle";
 import classes from "./states.module.css";
 
 /** Loading is the first state of a screen: bars where its lines will be. */
@@ -20,10 +21,9 @@ export function Loading({ rows = 8 }: { rows?: number }) {
 
 // page states stand alone, the others below the heading of their screen.
 function State(props: { title: string; children?: ReactNode; action?: ReactNode; alert?: boolean; page?: boolean }) {
-	const Heading = props.page ? "h1" : "h2";
 	return (
 		<div className={classes.state} role={props.alert ? "alert" : undefined}>
-			<Heading>{props.title}</Heading>
+			{props.page ? <PageTitle title={props.title} /> : <h2>{props.title}</h2>}
 			<div className="quiet">{props.children}</div>
 			{props.action}
 		</div>

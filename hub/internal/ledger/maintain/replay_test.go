@@ -294,7 +294,7 @@ func TestCancelledReplayIsTakenBack(t *testing.T) {
 	other := maintain.NewReplays(j.pool, slog.New(slog.DiscardHandler), time.Now, func(uuid.UUID) {})                   // another replica cancels
 	cancelled, err := other.Cancel(t.Context(), replay.ID, query.Owner{})
 	require.NoError(t, err)
-	require.Equal(t, []any{"cancelled", int64(1), int64(0)}, []any{cancelled.Status, cancelled.Delivered, cancelled.Parked})
+	require.Equal(t, []any{"cancelled", int64(1), int64(2)}, []any{cancelled.Status, cancelled.Delivered, cancelled.Parked})
 	count := func(where string) (n int) {
 		require.NoError(t, j.pool.QueryRow(t.Context(), `select count(*) from hub.deliveries where `+where).Scan(&n))
 		return n
@@ -307,7 +307,7 @@ func TestCancelledReplayIsTakenBack(t *testing.T) {
 	j.exec(`update hub.deliveries set status = 2, reason = 'retries_exhausted', finished_at = now() where id = $1`, ids[2])
 	require.NoError(t, j.ParkAllCancelled(t.Context()))
 	got := j.get(replay.ID)
-	require.Equal(t, []any{"cancelled", int64(1), int64(1), int64(2)}, []any{got.Status, got.Delivered, got.Parked, got.Done})
+	require.Equal(t, []any{"cancelled", int64(1), int64(5), int64(6)}, []any{got.Status, got.Delivered, got.Parked, got.Done})
 	require.Zero(t, j.tracked())
 
 	// No drain sends them again: an operator said stop.

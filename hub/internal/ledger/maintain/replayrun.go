@@ -184,12 +184,12 @@ func (j *replayJob) advance(ctx context.Context, tx pgx.Tx, b requeuedBatch, set
 type settledCounts struct{ delivered, parked, failed int }
 
 // countSettled counts the deliveries of a replay that were settled since the last time.
-// Those whose retention has ended meanwhile count as failed; those that were taken back do
-// not count.
+// Those whose retention has ended meanwhile count as failed; those that its end parked count
+// as parked.
 func countSettled(ctx context.Context, tx pgx.Tx, replay uuid.UUID) (c settledCounts, err error) {
 	err = tx.QueryRow(ctx, `
 		with settled as (
-			select r.delivery_id, case when d.reason = '`+delivery.ReasonReplayCancelled+`' then -1 else d.status end as status from hub.replay_deliveries r left join hub.deliveries d on d.id = r.delivery_id
+			select r.delivery_id, d.status from hub.replay_deliveries r left join hub.deliveries d on d.id = r.delivery_id
 			where r.replay_id = $1 and d.status is distinct from 0),
 		counted as (
 			delete from hub.replay_deliveries r using settled s where r.replay_id = $1 and r.delivery_id = s.delivery_id returning s.status)

@@ -7,6 +7,7 @@ import { Checklist } from "../../ui/connect/Checklist";
 import classes from "../../ui/connect/Connect.module.css";
 import { type Peer, PeerForm } from "../../ui/connect/PeerForm";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Failed, Loading } from "../../ui/states";
 import { useTexts } from "../i18n";
 import { useProduct } from "../session";
@@ -32,7 +33,7 @@ export function AccountConnect() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{texts.connect.title}</h1>
+					<PageTitle title={texts.connect.title} />
 					<p className="quiet">{texts.connect.lead}</p>
 				</div>
 			</div>

@@ -9,6 +9,7 @@ import { DeliveryFilters } from "../../ui/deliveries/Filters";
 import { pageSize } from "../../ui/deliveries/paging";
 import { type DeliverySearch, deliverySearch, filterNames, tokensOf } from "../../ui/deliveries/search";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { VirtualTable } from "../../ui/VirtualTable";
 import { useTexts } from "../i18n";
@@ -49,7 +50,7 @@ export function AccountLog() {
 		<div className={page.full}>
 			<div className={page.top}>
 				<div>
-					<h1>{texts.log.title}</h1>
+					<PageTitle title={texts.log.title} />
 					<p className="quiet">{texts.log.lead}</p>
 				</div>
 				<span role="status" className="quiet">

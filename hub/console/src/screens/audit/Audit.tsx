@@ -88,7 +88,7 @@ export function Audit() {
 						const checked = tokenNames.some((known) => known === name) && auditSearch({ [name]: value })[name as "action"];
 						return checked ? { name, value: checked } : undefined;
 					}}
-					onAdd={(token) => set({ [token.name]: token.value })}
+					onAdd={set}
 					onRemove={(token) => set({ [token.name]: undefined })}
 				>
 					<Choice label={screens.audit.what} value={actions.find((action) => action === filters.action)} values={actions} texts={Object.fromEntries(actions.map((action) => [action, action]))} onChange={(action) => set({ action })} />

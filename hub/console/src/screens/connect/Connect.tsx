@@ -9,6 +9,7 @@ import { Checklist, type Connecting } from "../../ui/connect/Checklist";
 import classes from "../../ui/connect/Connect.module.css";
 import { PeerForm } from "../../ui/connect/PeerForm";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Failed, Forbidden, Loading } from "../../ui/states";
 import { integrationQuery } from "../integration/queries";
 import type { Integration } from "../integrations/queries";
@@ -26,7 +27,7 @@ export function Connect() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{screens.connect.title}</h1>
+					<PageTitle title={screens.connect.title} />
 					<p className="quiet">{screens.connect.lead}</p>
 				</div>
 			</div>

@@ -9,9 +9,11 @@ import { DeliveryFilters } from "../../ui/deliveries/Filters";
 import { pageSize, type Row } from "../../ui/deliveries/paging";
 import { type DeliverySearch, deliverySearch, tokensOf } from "../../ui/deliveries/search";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { TenantName } from "../../ui/TenantName";
 import { VirtualTable } from "../../ui/VirtualTable";
+import { askedKey } from "../lookup/queries";
 import { TailStatus } from "./TailStatus";
 import { deliveriesQuery } from "./queries";
 import { useTail } from "./tail";
@@ -43,13 +45,17 @@ export function Deliveries() {
 	};
 
 	const set = (changed: DeliverySearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
+	const findPerson = (phone: string) => {
+		queries.setQueryData(askedKey, phone);
+		void navigate({ to: "/lookup" });
+	};
 	const clear = () => void navigate({ search: { environment: search.environment } });
 
 	return (
 		<div className={page.full}>
 			<div className={page.top}>
 				<div>
-					<h1>{t.deliveries.title}</h1>
+					<PageTitle title={t.deliveries.title} />
 					<p className="quiet">{t.deliveries.lead}</p>
 				</div>
 				<span role="status" className="quiet">
@@ -68,7 +74,7 @@ export function Deliveries() {
 					{t.ui.refresh}
 				</Button>
 			</div>
-			<DeliveryFilters search={filters} onChange={set} />
+			<DeliveryFilters search={filters} onChange={set} onPhone={findPerson} />
 			{isLive && <TailStatus tail={tail} />}
 			<div ref={panel} className={`panel ${page.list}`}>
 				{list.isPending ? (

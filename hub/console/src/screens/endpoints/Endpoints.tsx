@@ -37,7 +37,7 @@ export function Endpoints() {
 	const [creating, setCreating] = useState(false);
 	const set = (changed: EndpointsSearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
 	const columns: Column<Endpoint>[] = [
-		{ title: screens.endpoints.state, width: "112px", cell: (row) => <EndpointState endpoint={row} /> },
+		{ title: screens.endpoints.state, width: "112px", cell: (row) => <EndpointState endpoint={row} brief /> },
 		{
 			title: screens.endpoints.url,
 			width: "minmax(220px, 2fr)",
@@ -81,7 +81,7 @@ export function Endpoints() {
 					tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
 					names={tokenNames}
 					parse={parseToken}
-					onAdd={(token) => set({ [token.name]: token.value })}
+					onAdd={set}
 					onRemove={(token) => set({ [token.name]: undefined })}
 				>
 					<Choice label={screens.endpoints.state} value={search.state} values={states} texts={screens.endpoints.states} onChange={(state) => set({ state })} />

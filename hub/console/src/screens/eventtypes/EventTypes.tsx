@@ -71,7 +71,7 @@ export function EventTypes() {
 					tokens={filters.product ? [{ name: "product", value: filters.product }] : []}
 					names={tokenNames}
 					parse={parseToken}
-					onAdd={(token) => void navigate({ search: { product: token.value }, replace: true })}
+					onAdd={(added) => void navigate({ search: added, replace: true })}
 					onRemove={() => void navigate({ search: {}, replace: true })}
 				/>
 			}

@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { PageTitle } from "../../ui/PageTitle";
 import { absoluteTime, duration } from "../../ui/Time";
 import { usePreferences } from "../../app/preferences";
 import { useLanguage } from "../../i18n";
@@ -24,7 +25,7 @@ export function Health() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{screens.health.title}</h1>
+					<PageTitle title={screens.health.title} />
 					<p className="quiet">{screens.health.lead}</p>
 				</div>
 				<Button size="xs" variant="default" loading={health.isFetching} onClick={() => void health.refetch()}>

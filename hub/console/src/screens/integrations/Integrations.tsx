@@ -73,7 +73,7 @@ export function Integrations() {
 						const checked = integrationsSearch({ [name]: value })[name as "product"];
 						return checked && name !== "status" ? { name, value: checked } : undefined;
 					}}
-					onAdd={(token) => set({ [token.name]: token.value })}
+					onAdd={set}
 					onRemove={(token) => set({ [token.name]: undefined })}
 				>
 					<Choice label={t.integrations.status} value={search.status} values={statuses} texts={t.integrations.statuses} onChange={(status) => set({ status })} />

@@ -7,6 +7,7 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Copy } from "../../ui/Copy";
 import { Reason } from "../../ui/delivery/Reason";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { duration, Time } from "../../ui/Time";
@@ -27,7 +28,7 @@ export function Journey() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{screens.journey.title}</h1>
+					<PageTitle title={screens.journey.title} />
 					<p className="quiet">{screens.journey.lead}</p>
 				</div>
 				{journey.data && (

@@ -65,7 +65,7 @@ export function Keys() {
 					tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
 					names={tokenNames}
 					parse={parseToken}
-					onAdd={(token) => void navigate({ search: (was) => ({ ...was, [token.name]: token.value }), replace: true })}
+					onAdd={(added) => void navigate({ search: (was) => ({ ...was, ...added }), replace: true })}
 					onRemove={(token) => void navigate({ search: (was) => ({ ...was, [token.name]: undefined }), replace: true })}
 				/>
 			}

@@ -1,18 +1,19 @@
 import { Button } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useState } from "react";
 import { ApiError } from "../../api/client";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { detailOf } from "../../ui/errors";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { Time } from "../../ui/Time";
 import { tenantQuery } from "../../ui/TenantName";
 import classes from "./Lookup.module.css";
-import { type Found, lastKey, lookUp, personOf } from "./queries";
+import { askedKey, type Found, lastKey, lookUp, personOf } from "./queries";
 
 /** Lookup finds people and deliveries by a phone number, an e-mail address or the end of a CPF, which are nowhere in the address. */
 export function Lookup() {
@@ -23,14 +24,22 @@ export function Lookup() {
 	const [unknown, setUnknown] = useState(false);
 	const refused = lookup.error instanceof ApiError && lookup.error.status === 422 ? lookup.error : undefined;
 	const invalid = unknown || refused !== undefined;
-	const send = (event: FormEvent<HTMLFormElement>) => {
-		event.preventDefault();
-		const text = String(new FormData(event.currentTarget).get("person")).trim();
+	const find = (text: string) => {
 		const person = personOf(text);
 		setUnknown(!person);
 		if (person) lookup.mutate(person);
 		else lookup.reset();
 	};
+	const send = (event: FormEvent<HTMLFormElement>) => {
+		event.preventDefault();
+		find(String(new FormData(event.currentTarget).get("person")).trim());
+	};
+	// biome-ignore lint/correctness/useExhaustiveDependencies: another screen asks once, before this one opens
+	useEffect(() => {
+		const asked = queries.getQueryData<string>(askedKey);
+		queries.removeQueries({ queryKey: askedKey });
+		if (asked) find(asked);
+	}, []);
 	const forget = () => {
 		setUnknown(false);
 		lookup.reset();
@@ -40,7 +49,7 @@ export function Lookup() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{screens.lookup.title}</h1>
+					<PageTitle title={screens.lookup.title} />
 					<p className="quiet">{screens.lookup.lead}</p>
 				</div>
 			</div>

@@ -19,5 +19,8 @@ export function personOf(text: string): Person | undefined {
 /** lookUp searches for a person, who is in the request's body: addresses are logged. */
 export const lookUp = (person: Person): Promise<Found> => read(client.POST("/api/v1/lookup", { body: person }));
 
+/** askedKey is where another screen leaves the person that it asks for. */
+export const askedKey = ["lookup", "asked"];
+
 /** lastKey is where the last result stays while the page is open. */
 export const lastKey = ["lookup"];

@@ -61,7 +61,7 @@ export function Mail() {
 					tokens={search.to ? [{ name: "to", value: search.to }] : []}
 					names={["to"]}
 					parse={(name, value) => (name === "to" && mailSearch({ to: value }).to ? { name, value } : undefined)}
-					onAdd={(token) => set({ to: token.value })}
+					onAdd={set}
 					onRemove={() => set({ to: undefined })}
 				/>
 			}

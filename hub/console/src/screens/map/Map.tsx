@@ -5,6 +5,7 @@ import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { receiversQuery } from "../integrations/queries";
 import { State } from "../../ui/integration/State";
@@ -28,7 +29,7 @@ export function ConnectionMap() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{screens.map.title}</h1>
+					<PageTitle title={screens.map.title} />
 					<p className="quiet">{screens.map.lead}</p>
 				</div>
 				{connections.data?.more && <span className="quiet">{screens.map.partial}</span>}

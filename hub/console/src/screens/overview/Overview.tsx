@@ -5,6 +5,7 @@ import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { usePreferences } from "../../app/preferences";
 import { useLanguage } from "../../i18n";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { duration, Time } from "../../ui/Time";
 import { Bars, bucketSearch, bucketTime, failures, Latencies } from "./Chart";
@@ -24,7 +25,7 @@ export function Overview() {
 		<div className={page.screen}>
 			<div className={page.top}>
 				<div>
-					<h1>{t.overview.title}</h1>
+					<PageTitle title={t.overview.title} />
 					<p className="quiet">{t.overview.lead}</p>
 				</div>
 				<select className={page.select} aria-label={t.overview.range} value={range} onChange={(event) => choose(event.target.value)}>

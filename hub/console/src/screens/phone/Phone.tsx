@@ -5,6 +5,7 @@ import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import page from "../../ui/page.module.css";
+import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { Time } from "../../ui/Time";
 import { FaultsForm } from "./FaultsForm";
@@ -22,7 +23,7 @@ export function Phone() {
 	return (
 		<div className={page.screen}>
 			<div className={page.top}>
-				<h1>{screens.phone.title}</h1>
+				<PageTitle title={screens.phone.title} />
 			</div>
 			{phones.data !== null && (
 				<p className={classes.simulated} role="note">

@@ -74,7 +74,7 @@ function NewReplay() {
 				tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
 				names={tokenNames}
 				parse={parseToken}
-				onAdd={(token) => set({ [token.name]: token.value })}
+				onAdd={set}
 				onRemove={(token) => set({ [token.name]: undefined })}
 			>
 				<Choice required label={t.deliveries.status} value={filters.status ?? "failing"} values={statuses} texts={{ ...t.status, failing: screens.replays.failing }} onChange={(status) => set({ status: status === "failing" ? undefined : status })} />

@@ -126,7 +126,7 @@ export function Tenants() {
 					tokens={filters.q ? [{ name: "name", value: filters.q }] : []}
 					names={["name"]}
 					parse={(name, value) => (name === "name" && tenantsSearch({ q: value }).q ? { name, value } : undefined)}
-					onAdd={(token) => set({ q: token.value })}
+					onAdd={set}
 					onRemove={() => set({ q: undefined })}
 				>
 					<Choice label={t.ui.product} value={filters.product} values={names} texts={Object.fromEntries(names.map((name) => [name, name]))} onChange={(product) => set({ product })} />

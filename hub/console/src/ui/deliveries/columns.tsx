@@ -21,7 +21,7 @@ export function useDeliveryColumns(link: (row: Row) => ReactNode, tenant?: (row:
 			width: "76px",
 			cell: (row) => (
 				<>
-					{row.status === "pending" && row.retries === 0 && row.status_code === null ? "–" : row.retries + 1}
+					{row.attempt_count || "–"}
 					{row.status_code !== null && <span className={row.status_code >= 400 ? page.bad : "quiet"}> · {row.status_code}</span>}
 				</>
 			),

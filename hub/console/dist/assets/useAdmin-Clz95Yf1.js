@@ -1,1 +1,0 @@
-import{r as e}from"./index-C3TbxYOr.js";var t=()=>e().operator.role===`admin`;export{t};

@@ -1,0 +1,1 @@
+import{r as e}from"./index-7wwOHoPl.js";var t=()=>e().operator.role===`admin`;export{t};
