@@ -97,9 +97,9 @@ async function audit(browser) {
 	await page.waitForURL(/actor=/);
 	// People know operators by their addresses.
 	await page.goto(`${place.url}/audit`);
-	await page.fill("input[name=token]", `actor:${place.email} action:keys.create`);
+	await page.fill("input[name=token]", `actor:${place.email} action:session.create`);
 	await page.keyboard.press("Enter");
-	await page.waitForURL(/actor=.*action=keys\.create|action=keys\.create.*actor=/);
+	await page.waitForURL(/actor=.*action=session\.create|action=session\.create.*actor=/);
 	await page.waitForFunction(() => document.querySelectorAll("[data-row-link]").length > 0);
 	await page.goto(`${place.url}/audit?since=2026-01-01&until=2026-01-02T00:00:00Z`);
 	await shows(page, "Nothing matches these filters");
