@@ -122,6 +122,6 @@ var docs = rest.Docs{
 		"calendar.feed":                    {Text: "An iCalendar file with the appointments of the last and the next months. The secret in the address is the only credential."},
 		"integrations.search-clients":      {Text: "Whether somebody has a phone number, written in any form; the tax id is masked."},
 		"integrations.search-appointments": {Text: "Appointments of whoever has a phone number, the latest first."},
-		"integrations.book":                {Text: "Finds the client by phone, or makes one, and books a time that clients may book online, also while online booking is off. The same source_id books once.", Errors: []string{"403 booking_refused", "409 slot_unavailable, provider_not_configured, currency_not_supported, request_under_way", "422 service_not_offered, payer_email_required", "502 provider_error"}},
+		"integrations.book":                {Text: "Finds the client by phone, or makes one, and books a time that clients may book online, also while online booking is off. A repeat with the same source_id waits for the first and returns the same booking, also after that was moved or cancelled; its name, e-mail and notes may differ. Another start, service, professional or phone with that source_id is refused: 409 idempotency_key_reused.", Errors: []string{"403 booking_refused", "409 slot_unavailable, idempotency_key_reused, provider_not_configured, currency_not_supported, request_under_way", "422 service_not_offered, payer_email_required", "502 provider_error"}},
 	},
 }
