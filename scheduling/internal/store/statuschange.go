@@ -80,7 +80,7 @@ func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change A
 		return err
 	})
 	if isSlotConflict(err) {
-		return updated, s.slotTakenError(ctx, change.Org, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID}, before.StartAt, booking.Limits{}, nil)
+		return updated, s.slotTakenError(ctx, change.Org, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Booked: &Booked{before.ServiceID, before.ProfessionalID}}, before.StartAt, booking.Limits{}, nil)
 	}
 	return updated, err
 }
