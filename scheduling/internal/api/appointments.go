@@ -39,7 +39,7 @@ type Appointment struct {
 	NoShowAt         *time.Time            `json:"no_show_at" doc:"When it was marked as missed; null: it was not"`
 	RescheduledCount int                   `json:"rescheduled_count" doc:"How often it was moved"`
 	OriginalStartAt  *time.Time            `json:"original_start_at" doc:"When it first was to begin; null: it was never moved"`
-	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited" doc:"Whether a deposit is due, paid, given back or kept"`
+	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited" doc:"Whether a deposit is due, paid, refunded or kept. Of a cancelled appointment, paid means that the refund is still to be made"`
 	DepositAmount    *booking.Cents        `json:"deposit_amount" doc:"Part of the price that is paid in advance; null: none"`
 	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid" doc:"How much of the price is paid"`
 	NeedsRefund      bool                  `json:"needs_refund" doc:"Money must be refunded by hand"`

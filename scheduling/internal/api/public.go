@@ -207,7 +207,7 @@ type PublicCancelled struct {
 	AppointmentID uuid.UUID      `json:"appointment_id" doc:"Names the appointment"`
 	Status        booking.Status `json:"status" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
 	CancelledAt   *time.Time     `json:"cancelled_at" doc:"When it was cancelled"`
-	Refund        *string        `json:"refund" doc:"pending where a deposit goes back"`
+	Refund        *string        `json:"refund" doc:"pending while a paid deposit is still to be refunded; null: no refund is due. A payment that is not known yet is refunded by the same rule later"`
 }
 
 func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct{ Body PublicCancelled }, error) {
@@ -231,7 +231,7 @@ func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct
 		return nil, err
 	}
 	output := PublicCancelled{AppointmentID: cancelled.ID, Status: cancelled.Status, CancelledAt: inZone(cancelled.CancelledAt, org.Zone)}
-	if cancelled.DepositStatus == booking.DepositReleased {
+	if cancelled.DepositStatus == booking.DepositPaid {
 		pending := "pending"
 		output.Refund = &pending
 	}

@@ -247,7 +247,7 @@ func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, be
 	if err := t.closePendingCharges(ctx, before, status); err != nil {
 		return err
 	}
-	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositReleased {
+	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositPaid {
 		return t.enqueueDepositRefund(ctx, before)
 	}
 	return nil
