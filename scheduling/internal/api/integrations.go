@@ -127,7 +127,7 @@ type bookByPhoneInput struct {
 		ServiceID      optional[uuid.UUID] `json:"service_id,omitempty" doc:"What is booked; or its name in service"`
 		Service        optional[string]    `json:"service,omitempty" maxLength:"120" doc:"Instead of service_id: its exact name"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        optional[string]    `json:"start_at,omitempty" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		StartAt        optional[string]    `json:"start_at,omitempty" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset; fractions of a second are dropped" example:"2026-03-02T09:00:00-03:00"`
 		Datetime       optional[string]    `json:"datetime,omitempty" maxLength:"35" doc:"The same as start_at"`
 		Notes          optional[string]    `json:"notes,omitempty" maxLength:"2000" doc:"Remarks for the staff"`
 		SourceID       optional[string]    `json:"source_id,omitempty" maxLength:"200" doc:"The caller's own id: the same booking with the same id is booked once; another booking with it is refused"`
