@@ -41,6 +41,19 @@ func (errs *fieldErrors) checkColor(color, location string) {
 	errs.Check(colorPattern.MatchString(color), location, "must be a color in the form #RRGGBB")
 }
 
+// maxName is the most characters of a name.
+const maxName = 120
+
+// checkName checks a name. A stored name that the request keeps may be older than the rule
+// about control characters.
+func (errs *fieldErrors) checkName(isSet bool, name string) {
+	if isSet {
+		errs.CheckName(name, "body.name", maxName)
+		return
+	}
+	errs.CheckLength(name, "body.name", 1, maxName)
+}
+
 // completePhone completes a phone number that was sent, as [booking.CompletePhone] does.
 func (errs *fieldErrors) completePhone(phone *nullable[string], org store.Org) {
 	if phone.HasValue() {

@@ -12,6 +12,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/names"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
@@ -122,7 +123,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 type bookByPhoneInput struct {
 	Body struct {
 		Phone          string              `json:"phone" maxLength:"40" doc:"Number of the person, with or without country"`
-		Name           optional[string]    `json:"name,omitempty" maxLength:"120" doc:"What a new client is called; absent: the number"`
+		Name           optional[string]    `json:"name,omitempty" maxLength:"120" doc:"What a new client is called; control characters are removed. Absent: the number"`
 		Email          optional[string]    `json:"email,omitempty" maxLength:"254" doc:"Where a new client gets mail"`
 		ServiceID      optional[uuid.UUID] `json:"service_id,omitempty" doc:"What is booked; or its name in service"`
 		Service        optional[string]    `json:"service,omitempty" maxLength:"120" doc:"Instead of service_id: its exact name"`
@@ -195,7 +196,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 		source := caller.Peer + ":" + body.SourceID.Value
 		request.SourceID, request.SourceHash = &source, hashSourceRequest(request, body.Phone)
 	}
-	contact := store.Contact{Name: strings.TrimSpace(body.Name.Value), Phone: body.Phone, Email: body.Email.Value, Source: "messaging"}
+	contact := store.Contact{Name: names.Clean(body.Name.Value), Phone: body.Phone, Email: body.Email.Value, Source: "messaging"}
 	if caller.Peer == "clinic" {
 		contact.Source = caller.Peer
 	}

@@ -136,7 +136,9 @@ func TestASourceIDNamesOneBooking(t *testing.T) {
 	same := []object{{}, {"name": "Caio C."}, {"email": "caio@example.com"}, {"notes": "Late"}, {"phone": "11 8765-4321"}, {"service_id": org.ServiceID}}
 	for _, prepare := range []func(){
 		func() {},
-		func() { org.OK(200, "POST", "/appointments/"+id+"/reschedule", object{"start_at": org.At(2 * time.Hour)}) },
+		func() {
+			org.OK(200, "POST", "/appointments/"+id+"/reschedule", object{"start_at": org.At(2 * time.Hour)})
+		},
 		func() { org.Transition(200, "cancel", id, object{}) },
 	} {
 		prepare()
