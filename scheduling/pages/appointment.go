@@ -81,14 +81,15 @@ func (p *pageRequest) newBookingView(booked publicbooking.Booking) *bookingView 
 	if p.org.Phone != nil && *p.org.Phone != "" {
 		page.Lines = append(page.Lines, detailLine{Name: text.Call, Value: formatPhone(*p.org.Phone), Link: phoneLink(*p.org.Phone)})
 	}
-	switch booked.DepositStatus {
-	case booking.DepositPaid:
+	switch {
+	case booked.DepositStatus == booking.DepositPaid && booked.Status == booking.Cancelled:
+		page.Notes = append(page.Notes, text.Refunding)
+	case booked.DepositStatus == booking.DepositPaid:
 		page.Notes = append(page.Notes, text.DepositPaid)
-	case booking.DepositReleased:
+	case booked.DepositStatus == booking.DepositReleased:
 		page.Notes = append(page.Notes, text.Refunded)
-	case booking.DepositForfeited:
+	case booked.DepositStatus == booking.DepositForfeited:
 		page.Notes = append(page.Notes, text.Kept)
-	case booking.DepositNone, booking.DepositPending:
 	}
 	return page
 }
@@ -206,7 +207,7 @@ func (p *pageRequest) cancelPage(status int, booked publicbooking.Booking) reply
 	if booked.DepositStatus == booking.DepositPaid && booked.DepositCents != nil {
 		amount := p.lang.formatMoney(*booked.DepositCents, p.org.Currency)
 		page.Notes = []string{fmt.Sprintf(text.WillKeep, amount)}
-		if p.org.Policy.DepositAfterCancel(booked.DepositStatus, booked.StartAt, p.now) == booking.DepositReleased {
+		if p.org.Policy.DepositAfterCancel(booked.DepositStatus, booked.StartAt, p.now) == booking.DepositPaid {
 			page.Notes = []string{fmt.Sprintf(text.WillRefund, amount)}
 		}
 	}

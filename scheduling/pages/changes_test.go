@@ -122,3 +122,28 @@ func TestRescheduling(t *testing.T) {
 	require.Equal(t, 2, s.appointments())
 	require.Equal(t, 404, v.get(404, s.path("move", "token", token(t, done.path), "start", "soon")).status)
 }
+
+// A booking of a deleted service can still be moved; with a removed professional the page
+// sends the client to the organization.
+func TestReschedulingWhatIsNoLongerOffered(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	v := s.visitor("en")
+	done := s.booked(v, monday)
+	require.Equal(t, 204, s.Call("DELETE", "/services/"+s.service, nil).Status)
+	p := v.click(v.click(done, "Cancel or move"), "Move to another time")
+	p = v.click(v.click(p, "Next month"), "March 2, 2026")
+	question := v.click(p, "08:45")
+	require.Contains(t, v.follow(v.submit(question)).text(), "Monday, March 2, 2026, 08:45")
+
+	question = v.get(200, s.path("move", "token", token(t, done.path), "start", "2026-03-02T11:00:00-03:00"))
+	for _, professional := range []string{s.ana, s.bruno} {
+		require.Equal(t, 204, s.Call("DELETE", "/professionals/"+professional, nil).Status)
+	}
+	for _, path := range []string{s.path("move", "token", token(t, done.path)), p.path} {
+		require.Contains(t, v.get(200, path).text(), "does not move bookings online.")
+	}
+	refused := v.submit(question)
+	require.Equal(t, 409, refused.status)
+	require.Contains(t, refused.text(), "Please contact the business.")
+}

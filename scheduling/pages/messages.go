@@ -55,7 +55,7 @@ type messages struct {
 	SandboxPay, SandboxHint                                            string // development only
 	AddToCalendar, Manage, BookAnother                                 string
 	Cancelled, CancelledHint, Over, OverHint                           string
-	Refunded, Kept                                                     string
+	Refunding, Refunded, Kept                                          string
 
 	// Cancelling and moving.
 	YourBooking, CancelTitle, CancelAsk, CancelReason, CancelNow, KeepIt string

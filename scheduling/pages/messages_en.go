@@ -58,7 +58,7 @@ var english = language{
 		AddToCalendar: "Add to calendar", Manage: "Cancel or move", BookAnother: "Make another booking",
 		Cancelled: "This booking is cancelled", CancelledHint: "The time is free for others again.",
 		Over: "This booking is in the past", OverHint: "It can no longer be changed.",
-		Refunded: "Your deposit is being refunded.", Kept: "The deposit is kept by the business, as its policy says.",
+		Refunding: "Your deposit is being refunded.", Refunded: "Your deposit was refunded.", Kept: "The deposit is kept by the business, as its policy says.",
 
 		YourBooking: "Your booking", CancelTitle: "Cancel your booking?", CancelAsk: "Your time becomes free for others. This cannot be undone.",
 		CancelReason: "Reason", CancelNow: "Cancel booking", KeepIt: "Keep my booking",

@@ -58,7 +58,7 @@ var spanish = language{
 		AddToCalendar: "Agregar al calendario", Manage: "Cancelar o cambiar", BookAnother: "Hacer otra reserva",
 		Cancelled: "Esta reserva está cancelada", CancelledHint: "La hora vuelve a estar libre.",
 		Over: "Esta reserva ya pasó", OverHint: "Ya no se puede cambiar.",
-		Refunded: "Tu anticipo está siendo devuelto.", Kept: "El negocio conserva el anticipo, según su política.",
+		Refunding: "Tu anticipo está siendo devuelto.", Refunded: "Tu anticipo fue devuelto.", Kept: "El negocio conserva el anticipo, según su política.",
 
 		YourBooking: "Tu reserva", CancelTitle: "¿Cancelar la reserva?", CancelAsk: "Tu hora queda libre para otras personas. No se puede deshacer.",
 		CancelReason: "Motivo", CancelNow: "Cancelar reserva", KeepIt: "Conservar mi reserva",

@@ -58,7 +58,7 @@ var portuguese = language{
 		AddToCalendar: "Adicionar ao calendário", Manage: "Cancelar ou remarcar", BookAnother: "Fazer outro agendamento",
 		Cancelled: "Este agendamento foi cancelado", CancelledHint: "O horário está livre de novo.",
 		Over: "Este agendamento já passou", OverHint: "Ele não pode mais ser alterado.",
-		Refunded: "Seu sinal está sendo devolvido.", Kept: "O sinal fica com o estabelecimento, conforme a política.",
+		Refunding: "Seu sinal está sendo devolvido.", Refunded: "Seu sinal foi devolvido.", Kept: "O sinal fica com o estabelecimento, conforme a política.",
 
 		YourBooking: "Seu agendamento", CancelTitle: "Cancelar o agendamento?", CancelAsk: "Seu horário fica livre para outras pessoas. Não dá para desfazer.",
 		CancelReason: "Motivo", CancelNow: "Cancelar agendamento", KeepIt: "Manter meu agendamento",

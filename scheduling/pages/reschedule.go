@@ -46,9 +46,15 @@ func (p *pageRequest) showReschedule() (reply, error) {
 		return p.confirmReschedulePage(http.StatusOK, booked, start, nil), nil
 	case p.query.Get("date") != "":
 		list, err := p.buildDay(choice, links)
+		if errorCode(err) == codeProfessionalUnavailable {
+			return *p.rescheduleRefusedPage(booked, http.StatusOK, err), nil
+		}
 		return reply{template: "time", title: text.ChooseTime, summary: bookingSummary, body: list}, err
 	}
 	month, err := p.buildMonth(choice, links)
+	if errorCode(err) == codeProfessionalUnavailable {
+		return *p.rescheduleRefusedPage(booked, http.StatusOK, err), nil
+	}
 	return reply{template: "day", title: text.MoveTitle, summary: bookingSummary, body: month}, err
 }
 
@@ -80,13 +86,21 @@ func (p *pageRequest) confirmReschedulePage(status int, booked publicbooking.Boo
 // cannotReschedulePage returns the page that explains why a booking cannot be moved, or nil if
 // it can.
 func (p *pageRequest) cannotReschedulePage(booked publicbooking.Booking, status int) *reply {
+	return p.rescheduleRefusedPage(booked, status, p.org.Policy.ClientMayReschedule(booked.StartAt, p.now))
+}
+
+// codeProfessionalUnavailable is the code of the error for a booking whose professional was
+// removed or takes no bookings online any more.
+const codeProfessionalUnavailable = "professional_unavailable"
+
+// rescheduleRefusedPage is [pageRequest.cannotReschedulePage] with the refusal; nil: there is none.
+func (p *pageRequest) rescheduleRefusedPage(booked publicbooking.Booking, status int, refusal error) *reply {
 	text, page := p.messages(), p.newBookingView(booked)
 	p.describeState(page, booked)
 	page.Keep = p.linkTo("done", "token", booked.Token)
 	if page.State == stateCancelled || page.State == stateOver {
 		return &reply{status: status, template: "cancel", title: page.Title, body: page, showsContact: true}
 	}
-	refusal := p.org.Policy.ClientMayReschedule(booked.StartAt, p.now)
 	if refusal == nil {
 		return nil
 	}
@@ -111,6 +125,9 @@ func (p *pageRequest) reschedule() (reply, error) {
 	_, err = p.publicBooking.Reschedule(p.ctx, p.org, booked.Token, start)
 	if _, taken := takenAlternatives(err); taken {
 		return p.confirmReschedulePage(http.StatusConflict, booked, start, err), nil
+	}
+	if errorCode(err) == codeProfessionalUnavailable {
+		return *p.rescheduleRefusedPage(booked, http.StatusConflict, err), nil
 	}
 	if isRuleRefusal(err) {
 		if page := p.cannotReschedulePage(booked, http.StatusConflict); page != nil {

@@ -32,4 +32,12 @@ async function shown(browser) {
 	await look(page, "health-loading");
 }
 
-await run(shown);
+// What the hub says is translated, too.
+async function translated(browser) {
+	for (const [locale, text] of [["pt-BR", "responde em "], ["es-ES", "responde en "]]) {
+		const page = await open(browser, "/system", { locale });
+		await shows(page, text);
+	}
+}
+
+await run(shown, translated);

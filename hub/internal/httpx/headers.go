@@ -19,7 +19,11 @@ var (
 
 // corsHeaders are the request headers that pages may send. X-Integration-Key is never
 // among them: keys belong to servers, and a page that holds one has leaked it.
-const corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Access-Reason, X-Environment, X-Request-Id"
+const corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, X-Access-Reason, X-Environment, X-Request-Id"
+
+// exposedHeaders are the response headers that pages may read, beside those that browsers
+// always show.
+const exposedHeaders = "Link, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id, X-Total-Count"
 
 // Headers returns the middleware that sets headers. [hub.HeaderHub] shows that a hub
 // responds. Browsers neither guess the type of a response nor store it (handlers may
@@ -37,7 +41,7 @@ func Headers(publicURL string) fiber.Handler {
 		sameOrigin := ownOrigin != "" && string(origin) == ownOrigin
 		if sameOrigin {
 			header.Set(fiber.HeaderAccessControlAllowOrigin, ownOrigin)
-			header.Set(fiber.HeaderAccessControlExposeHeaders, "Retry-After, X-Request-Id")
+			header.Set(fiber.HeaderAccessControlExposeHeaders, exposedHeaders)
 		}
 		if c.Method() != fiber.MethodOptions || len(c.Request().Header.Peek(fiber.HeaderAccessControlRequestMethod)) == 0 {
 			return c.Next()

@@ -23,7 +23,9 @@ func TestPagesOfTheHubMayCallIt(t *testing.T) {
 		require.Equal(t, own, got.header.Get("Access-Control-Allow-Origin"))
 		require.Equal(t, "GET, POST, PUT, DELETE", got.header.Get("Access-Control-Allow-Methods"))
 		allowed := strings.ToLower(got.header.Get("Access-Control-Allow-Headers"))
-		require.Contains(t, allowed, "authorization")
+		for _, name := range []string{"authorization", "idempotency-key", "if-match"} {
+			require.Contains(t, allowed, name)
+		}
 		require.NotContains(t, allowed, "x-integration-key", "keys belong to servers")
 		require.NotContains(t, allowed, "*")
 		require.Empty(t, got.header.Get("Access-Control-Allow-Credentials"))
@@ -34,6 +36,9 @@ func TestPagesOfTheHubMayCallIt(t *testing.T) {
 	require.Equal(t, "v1", got.header.Get("X-Integration-Hub"))
 	require.Equal(t, "v1", s.send(t, http.MethodGet, "/nowhere", nil).header.Get("X-Integration-Hub"))
 	require.Equal(t, own, got.header.Get("Access-Control-Allow-Origin"))
+	for _, name := range []string{"X-Total-Count", "Link", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy", "Retry-After", "X-Request-Id"} {
+		require.Contains(t, strings.Split(got.header.Get("Access-Control-Expose-Headers"), ", "), name)
+	}
 	require.Equal(t, own, s.send(t, http.MethodGet, "/nowhere", nil, "Origin", own).header.Get("Access-Control-Allow-Origin"), "its errors can be read too")
 	require.Equal(t, 405, s.send(t, http.MethodOptions, "/raw/echo", nil, "Origin", own).status, "no preflight")
 }

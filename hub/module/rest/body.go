@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/names"
 )
 
 // FieldErrors collects the invalid fields of a request.
@@ -42,7 +43,7 @@ func (f FieldErrors) Err() error {
 func (f *FieldErrors) CheckLength(s, location string, minimum, maximum int) {
 	length := len([]rune(s))
 	switch {
-	case minimum == 1 && !strings.ContainsFunc(s, isVisible):
+	case minimum == 1 && !names.HasVisible(s):
 		f.Check(false, location, "must not be empty")
 	case length < minimum || length > maximum:
 		f.Check(false, location, lengthRule(minimum, maximum))
@@ -57,13 +58,11 @@ func lengthRule(minimum, maximum int) string {
 	return fmt.Sprintf("must have %d to %d characters", minimum, maximum)
 }
 
-func isVisible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
-
 // CheckName checks a name: one line that is not empty, without invisible characters that
 // change how the surrounding text is displayed.
 func (f *FieldErrors) CheckName(s, location string, maximum int) {
 	f.CheckLength(s, location, 1, maximum)
-	f.Check(!strings.ContainsFunc(s, isMisleading), location, "must be one line without control characters")
+	f.Check(names.IsOneLine(s), location, "must be one line without control characters")
 }
 
 // CheckName returns a [hub.ErrInvalid] for what is no name, as [FieldErrors.CheckName] says.
@@ -71,13 +70,6 @@ func CheckName(name, location string, maximum int) error {
 	var errs FieldErrors
 	errs.CheckName(name, location, maximum)
 	return errs.Err()
-}
-
-// isMisleading reports whether a character is a control, a line separator, a
-// bidirectional control or the byte order mark. Joiners are allowed: names in some
-// scripts need them.
-func isMisleading(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' || r == '\ufeff'
 }
 
 // CheckEmail checks the form of an email address, unless it is nil.

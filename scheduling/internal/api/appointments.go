@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -39,7 +40,7 @@ type Appointment struct {
 	NoShowAt         *time.Time            `json:"no_show_at" doc:"When it was marked as missed; null: it was not"`
 	RescheduledCount int                   `json:"rescheduled_count" doc:"How often it was moved"`
 	OriginalStartAt  *time.Time            `json:"original_start_at" doc:"When it first was to begin; null: it was never moved"`
-	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited" doc:"Whether a deposit is due, paid, given back or kept"`
+	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited" doc:"Whether a deposit is due, paid, refunded or kept. Of a cancelled appointment, paid means that the refund is still to be made"`
 	DepositAmount    *booking.Cents        `json:"deposit_amount" doc:"Part of the price that is paid in advance; null: none"`
 	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid" doc:"How much of the price is paid"`
 	NeedsRefund      bool                  `json:"needs_refund" doc:"Money must be refunded by hand"`
@@ -294,7 +295,7 @@ type createAppointmentInput struct {
 		ClientID       uuid.UUID        `json:"client_id" doc:"Client whom it is for"`
 		ProfessionalID uuid.UUID        `json:"professional_id" doc:"Professional who does it"`
 		ServiceID      uuid.UUID        `json:"service_id" doc:"Service that is booked"`
-		StartAt        string           `json:"start_at" maxLength:"35" doc:"ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		StartAt        string           `json:"start_at" maxLength:"35" doc:"ISO 8601 date-time with UTC offset; fractions of a second are dropped" example:"2026-03-02T09:00:00-03:00"`
 		Notes          nullable[string] `json:"notes,omitempty" maxLength:"2000" doc:"null: empty"`
 		Overbook       bool             `json:"overbook,omitempty" doc:"Owners and administrators: even where the time is taken"`
 	} `nameHint:"NewAppointment"`
@@ -348,9 +349,9 @@ type updateAppointmentInput struct {
 		ClientID       optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Another client, while it is scheduled or confirmed"`
 		ServiceID      optional[uuid.UUID]     `json:"service_id,omitempty" doc:"Another service, with its duration and price"`
 		ProfessionalID optional[uuid.UUID]     `json:"professional_id,omitempty" doc:"Another professional, who offers the service"`
-		StartAt        optional[string]        `json:"start_at,omitempty" maxLength:"35" doc:"Another begin: ISO 8601 date-time with UTC offset"`
+		StartAt        optional[string]        `json:"start_at,omitempty" maxLength:"35" doc:"Another begin: ISO 8601 date-time with UTC offset; fractions of a second are dropped"`
 		Price          optional[booking.Cents] `json:"price,omitempty" minimum:"0" maximum:"99999999.99" doc:"Another amount, for this appointment only"`
-		Status         any                     `json:"status,omitempty" doc:"Not here: use the actions"`
+		Status         json.RawMessage         `json:"status,omitempty" doc:"Not here: use the actions"`
 		Overbook       bool                    `json:"overbook,omitempty" doc:"Owners and administrators: book even where the time is taken"`
 	} `nameHint:"AppointmentFields"`
 }
@@ -408,7 +409,7 @@ type rescheduleInput struct {
 	ByID
 	IfMatch string `header:"If-Match" doc:"Version that you have seen; absent: any"`
 	Body    struct {
-		StartAt        string              `json:"start_at" maxLength:"35" doc:"ISO 8601 date-time with UTC offset"`
+		StartAt        string              `json:"start_at" maxLength:"35" doc:"ISO 8601 date-time with UTC offset; fractions of a second are dropped"`
 		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Another professional; absent: the same"`
 		Reason         optional[string]    `json:"reason,omitempty" maxLength:"500" doc:"Why, in the caller's words"`
 		NotifyClient   optional[bool]      `json:"notify_client,omitempty" doc:"false: the client is not notified. Absent: true"`

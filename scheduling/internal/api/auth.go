@@ -84,8 +84,8 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 		phone = &body.Phone.Value
 	}
 	var errs fieldErrors
-	errs.CheckLength(body.OrgName, "body.org_name", 1, 120)
-	errs.CheckLength(body.Name, "body.name", 1, 120)
+	errs.CheckName(body.OrgName, "body.org_name", 120)
+	errs.CheckName(body.Name, "body.name", 120)
 	errs.CheckEmail(&body.Email, "body.email")
 	if phone != nil {
 		errs.completePhoneText(phone, store.Org{})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"integrationhub/hub"
@@ -40,6 +41,19 @@ func (errs *fieldErrors) checkColor(color, location string) {
 	errs.Check(colorPattern.MatchString(color), location, "must be a color in the form #RRGGBB")
 }
 
+// maxName is the most characters of a name.
+const maxName = 120
+
+// checkName checks a name. A stored name that the request keeps may be older than the rule
+// about control characters.
+func (errs *fieldErrors) checkName(isSet bool, name string) {
+	if isSet {
+		errs.CheckName(name, "body.name", maxName)
+		return
+	}
+	errs.CheckLength(name, "body.name", 1, maxName)
+}
+
 // completePhone completes a phone number that was sent, as [booking.CompletePhone] does.
 func (errs *fieldErrors) completePhone(phone *nullable[string], org store.Org) {
 	if phone.HasValue() {
@@ -72,18 +86,29 @@ func newIdempotencyKey(operation, key string, request any) (*store.IdempotencyKe
 	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: hash[:]}, nil
 }
 
-// parseInstant parses a date-time with its UTC offset.
+// offsetPattern matches a date-time that ends with a UTC offset, in any of the forms of ISO
+// 8601 and beyond.
+var offsetPattern = regexp.MustCompile(`(?i)T.*(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)$`)
+
+// parseInstant parses a date-time with its UTC offset. Fractions of a second are dropped:
+// programs write them unasked.
 func parseInstant(location, value string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		if t, err = time.Parse("2006-01-02T15:04Z07:00", value); err != nil {
-			return t, hub.Invalid(location, "needs a UTC offset: must be an ISO 8601 date-time such as 2026-03-02T09:00:00-03:00")
-		}
+		t, err = time.Parse("2006-01-02T15:04Z07:00", value)
 	}
-	if t.Year() < 1970 || t.Year() > 9998 || t.Nanosecond() != 0 {
-		return t, hub.Invalid(location, "is out of range")
+	switch {
+	case err != nil && offsetPattern.MatchString(value):
+		return t, hub.Invalid(location, "must be a date-time of the form 2026-03-02T09:00:00-03:00 or 2026-03-02T12:00:00Z")
+	case err != nil:
+		missing := hub.Invalid(location, "needs a UTC offset")
+		_, field, _ := strings.Cut(location, ".")
+		missing.Detail = field + " needs a UTC offset"
+		return t, missing
+	case t.Year() < 1970 || t.Year() > 9998:
+		return t, hub.Invalid(location, "is out of range: must be from 1970 to 9998")
 	}
-	return t, nil
+	return t.Truncate(time.Second), nil
 }
 
 // parseDate parses a YYYY-MM-DD date.

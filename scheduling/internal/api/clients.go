@@ -130,7 +130,7 @@ func (a *API) applyClientFields(fields *clientFields, client *store.Client, org 
 	fields.IsBlocked.ApplyTo(&client.IsBlocked)
 	fields.applyConsent(client, a.host.Now())
 	client.Name = strings.TrimSpace(client.Name)
-	errs.CheckLength(client.Name, "body.name", 1, 120)
+	errs.checkName(fields.Name.HasValue(), client.Name)
 	errs.CheckEmail(client.Email, "body.email")
 	errs.CheckLength(client.Notes, "body.notes", 0, 5000)
 	errs.Check(len(client.Tags) <= 50, "body.tags", "must be at most 50")

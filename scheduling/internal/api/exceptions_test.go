@@ -27,10 +27,12 @@ func TestScheduleExceptions(t *testing.T) {
 	require.Len(t, org.List("/schedule-exceptions?month=2026-04&professional_id="+org.ProfessionalID), 2)
 	for location, body := range map[string]object{
 		"body.date": {"date": "2026-02-30"}, "body.exception_type": {"exception_type": "other"}, "body.end_time": {"start_time": "10:00", "end_time": nil},
-		"body.reason": {"reason": strings.Repeat("x", 201)},
+		"body.reason": {"reason": strings.Repeat("x", 201)}, "body.date_to": {"date": "2026-03-03", "date_to": "2026-03-05"},
 	} {
 		org.Invalid(location, "PUT", path, body)
 	}
+	org.Invalid("body.date_to", "PUT", path, object{"date_to": nil})
+	require.Len(t, org.List("/schedule-exceptions?month=2026-03"), 4)
 	org.Invalid("query.month", "GET", "/schedule-exceptions?month=2026-13", nil)
 	org.Invalid("body.date_to", "POST", "/schedule-exceptions", object{"professional_id": org.ProfessionalID, "date": "2026-03-02", "date_to": "2028-03-02", "exception_type": "block"})
 	org.OK(204, "DELETE", path, nil)

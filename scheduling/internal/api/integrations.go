@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/names"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
@@ -120,15 +123,15 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 type bookByPhoneInput struct {
 	Body struct {
 		Phone          string              `json:"phone" maxLength:"40" doc:"Number of the person, with or without country"`
-		Name           optional[string]    `json:"name,omitempty" maxLength:"120" doc:"What a new client is called; absent: the number"`
+		Name           optional[string]    `json:"name,omitempty" maxLength:"120" doc:"What a new client is called; control characters are removed. Absent: the number"`
 		Email          optional[string]    `json:"email,omitempty" maxLength:"254" doc:"Where a new client gets mail"`
 		ServiceID      optional[uuid.UUID] `json:"service_id,omitempty" doc:"What is booked; or its name in service"`
 		Service        optional[string]    `json:"service,omitempty" maxLength:"120" doc:"Instead of service_id: its exact name"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        optional[string]    `json:"start_at,omitempty" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		StartAt        optional[string]    `json:"start_at,omitempty" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset; fractions of a second are dropped" example:"2026-03-02T09:00:00-03:00"`
 		Datetime       optional[string]    `json:"datetime,omitempty" maxLength:"35" doc:"The same as start_at"`
 		Notes          optional[string]    `json:"notes,omitempty" maxLength:"2000" doc:"Remarks for the staff"`
-		SourceID       optional[string]    `json:"source_id,omitempty" maxLength:"200" doc:"The caller's own id: the same one books once"`
+		SourceID       optional[string]    `json:"source_id,omitempty" maxLength:"200" doc:"The caller's own id: the same booking with the same id is booked once; another booking with it is refused"`
 	} `nameHint:"ActionBook"`
 }
 
@@ -191,9 +194,9 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	body.ProfessionalID.ApplyTo(&request.Professional)
 	if body.SourceID.Value != "" {
 		source := caller.Peer + ":" + body.SourceID.Value
-		request.SourceID = &source
+		request.SourceID, request.SourceHash = &source, hashSourceRequest(request, body.Phone)
 	}
-	contact := store.Contact{Name: strings.TrimSpace(body.Name.Value), Phone: body.Phone, Email: body.Email.Value, Source: "messaging"}
+	contact := store.Contact{Name: names.Clean(body.Name.Value), Phone: body.Phone, Email: body.Email.Value, Source: "messaging"}
 	if caller.Peer == "clinic" {
 		contact.Source = caller.Peer
 	}
@@ -220,6 +223,17 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	out.Body.Service, out.Body.Professional = booked.ServiceName, booked.ProfessionalName
 	out.Body.CancelURL, out.Body.Deposit, out.Body.Locale = booked.ManageURL, booked.Deposit, org.Locale
 	return out, nil
+}
+
+// hashSourceRequest returns the hash of what a request with a source_id books: what a repeat
+// must have in common with it. Name, e-mail address and notes may differ.
+func hashSourceRequest(request store.NewAppointment, phone string) []byte {
+	professional := ""
+	if request.Professional != nil {
+		professional = request.Professional.String()
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{request.Service.String(), professional, strconv.FormatInt(request.Start.Unix(), 10), booking.CanonicalPhone(phone)}, " ")))
+	return sum[:]
 }
 
 // findService returns the service of the given ID or exact name.

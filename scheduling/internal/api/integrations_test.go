@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"maps"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/schedulingtest"
 )
@@ -92,6 +95,70 @@ func TestIntegrations(t *testing.T) {
 		found2 = found2 || m.TenantID == org.ID && m.ID == org.ClientID
 	}
 	require.True(t, found2)
+}
+
+// Repeats of one source_id at the same moment all get the one booking.
+func TestConcurrentRepeatsOfASourceID(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
+	for round := range 3 {
+		request := object{"phone": "+5511987654321", "service": "Cut", "professional_id": org.ProfessionalID, "start_at": org.At(time.Duration(round) * time.Hour), "source_id": "t-" + strconv.Itoa(round)}
+		ids := make(map[any]bool)
+		for _, response := range moduletest.Concurrently(moduletest.Repeat(8, func() moduletest.Response {
+			response, _ := key.Try("POST", "/integrations/action/book", request)
+			return response
+		})...) {
+			require.Equal(t, 201, response.Status, response.Text)
+			ids[response.Body["appointment_id"]] = true
+		}
+		require.Len(t, ids, 1)
+	}
+	require.Len(t, org.List("/appointments"), 3)
+}
+
+// A source_id names one booking: a repeat gets it whatever became of it, another booking does not.
+func TestASourceIDNamesOneBooking(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
+	const path = "/integrations/action/book"
+	request := object{"phone": "+5511987654321", "service": "Cut", "professional_id": org.ProfessionalID, "start_at": org.At(0), "source_id": "t-1"}
+	changed := func(changes object) object {
+		copied := maps.Clone(request)
+		maps.Copy(copied, changes)
+		return copied
+	}
+	booked := key.OK(201, "POST", path, request)
+	id := booked["appointment_id"].(string)
+	wash := org.OK(201, "POST", "/services", object{"name": "Wash", "duration_minutes": 30, "price": 12})["id"].(string)
+	others := []object{{"start_at": org.At(time.Hour)}, {"service": "Wash"}, {"service_id": wash}, {"professional_id": org.AddProfessional("Bia", org.ServiceID)}, {"professional_id": nil}, {"phone": "+5511911112222"}}
+	same := []object{{}, {"name": "Caio C."}, {"email": "caio@example.com"}, {"notes": "Late"}, {"phone": "11 8765-4321"}, {"service_id": org.ServiceID}}
+	for _, prepare := range []func(){
+		func() {},
+		func() {
+			org.OK(200, "POST", "/appointments/"+id+"/reschedule", object{"start_at": org.At(2 * time.Hour)})
+		},
+		func() { org.Transition(200, "cancel", id, object{}) },
+	} {
+		prepare()
+		for _, changes := range same {
+			require.Equal(t, id, key.OK(201, "POST", path, changed(changes))["appointment_id"], changes)
+		}
+		for _, changes := range others {
+			refused := key.Refused(409, "idempotency_key_reused", "POST", path, changed(changes))
+			require.Contains(t, refused["detail"], "Send a new source_id")
+			require.NotContains(t, refused, "cancel_url")
+		}
+	}
+	require.Len(t, org.List("/appointments"), 1)
+	org.Exec(`update scheduling.appointments set source_hash = null where id = $1`, id) // booked before hashes were stored
+	require.Equal(t, id, key.OK(201, "POST", path, changed(object{"start_at": org.At(time.Hour)}))["appointment_id"])
+
+	second := key.OK(201, "POST", path, changed(object{"source_id": "t-2"}))["appointment_id"].(string)
+	require.Equal(t, 1, org.Count("scheduling.appointments where id = $1 and source_hash is not null", second))
+	require.Equal(t, 204, org.Call("DELETE", "/clients/"+org.ClientID, nil).Status)
+	require.Zero(t, org.Count("scheduling.appointments where id = $1 and source_hash is not null", second), "the hash has the phone number in it")
 }
 
 // Clients of all organizations are found by e-mail address in any case, and by the end of

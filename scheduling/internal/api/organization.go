@@ -86,7 +86,7 @@ func (in *updateOrganizationInput) applyTo(org *store.Organization) error {
 	body.Locale.ApplyTo(&org.Locale)
 	org.Name = strings.TrimSpace(org.Name)
 	var errs fieldErrors
-	errs.CheckLength(org.Name, "body.name", 1, 120)
+	errs.checkName(body.Name.HasValue(), org.Name)
 	errs.Check(booking.ValidSlug(org.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
 	errs.Check(!body.Phone.HasValue() || e164Pattern.MatchString(body.Phone.Value) && !brazil.LacksAreaCode(body.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
 	errs.CheckEmail(org.Email, "body.email")

@@ -55,10 +55,10 @@ type paymentsInput struct {
 type Statement struct {
 	Page[Payment]
 	Month         string          `json:"month" doc:"The one of the statement, YYYY-MM"`
-	TotalPaid     booking.Cents   `json:"total_paid" doc:"Sum of what came in"`
+	TotalPaid     booking.Cents   `json:"total_paid" doc:"Sum of what came in, before refunds"`
 	TotalPending  booking.Cents   `json:"total_pending" doc:"Sum of what is still to be paid"`
 	TotalRefunded booking.Cents   `json:"total_refunded" doc:"Sum of what went back"`
-	ByMethod      []MethodSummary `json:"by_method" nullable:"false" doc:"Sums by way of payment"`
+	ByMethod      []MethodSummary `json:"by_method" nullable:"false" doc:"total_paid by way of payment: the amounts add up to it"`
 }
 
 // MethodSummary is the total of a payment method.
@@ -106,7 +106,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 				statement.ByMethod = append(statement.ByMethod, MethodSummary{Method: sum.Method})
 			}
 			method := &statement.ByMethod[len(statement.ByMethod)-1]
-			method.Amount += booking.Cents(sum.Amount - sum.Refunded)
+			method.Amount += booking.Cents(sum.Amount)
 			method.Count += sum.Payments
 		}
 	}

@@ -91,7 +91,7 @@ func (f *professionalFields) applyTo(professional *store.Professional, uploaded 
 	f.Position.ApplyTo(&professional.Position)
 	f.MaxBookingsPerDay.ApplyTo(&professional.MaxBookingsPerDay)
 	professional.Name = strings.TrimSpace(professional.Name)
-	errs.CheckLength(professional.Name, "body.name", 1, 120)
+	errs.checkName(f.Name.HasValue(), professional.Name)
 	errs.CheckEmail(professional.Email, "body.email")
 	errs.CheckLength(pointer.ValueOrZero(professional.Bio), "body.bio", 0, 2000)
 	errs.CheckLength(pointer.ValueOrZero(professional.Specialty), "body.specialty", 0, 200)

@@ -124,7 +124,7 @@ type publicBookInput struct {
 	Body           struct {
 		ServiceID      uuid.UUID           `json:"service_id" doc:"Service that is booked"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        string              `json:"start_at" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		StartAt        string              `json:"start_at" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset; fractions of a second are dropped" example:"2026-03-02T09:00:00-03:00"`
 		ClientName     string              `json:"client_name" minLength:"1" maxLength:"120" doc:"Who comes"`
 		ClientPhone    nullable[string]    `json:"client_phone,omitempty" maxLength:"40" doc:"null or absent: none"`
 		ClientEmail    nullable[string]    `json:"client_email,omitempty" maxLength:"254" doc:"null or absent: none"`
@@ -207,7 +207,7 @@ type PublicCancelled struct {
 	AppointmentID uuid.UUID      `json:"appointment_id" doc:"Names the appointment"`
 	Status        booking.Status `json:"status" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
 	CancelledAt   *time.Time     `json:"cancelled_at" doc:"When it was cancelled"`
-	Refund        *string        `json:"refund" doc:"pending where a deposit goes back"`
+	Refund        *string        `json:"refund" doc:"pending while a paid deposit is still to be refunded; null: no refund is due. A payment that is not known yet is refunded by the same rule later"`
 }
 
 func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct{ Body PublicCancelled }, error) {
@@ -231,7 +231,7 @@ func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct
 		return nil, err
 	}
 	output := PublicCancelled{AppointmentID: cancelled.ID, Status: cancelled.Status, CancelledAt: inZone(cancelled.CancelledAt, org.Zone)}
-	if cancelled.DepositStatus == booking.DepositReleased {
+	if cancelled.DepositStatus == booking.DepositPaid {
 		pending := "pending"
 		output.Refund = &pending
 	}
@@ -259,7 +259,7 @@ type publicRescheduleInput struct {
 	Slug
 	Body struct {
 		CancelToken string `json:"cancel_token" maxLength:"200" doc:"Secret of the booking"`
-		StartAt     string `json:"start_at" maxLength:"35" doc:"New start: ISO 8601 date-time with UTC offset"`
+		StartAt     string `json:"start_at" maxLength:"35" doc:"New start: ISO 8601 date-time with UTC offset; fractions of a second are dropped"`
 	} `nameHint:"PublicReschedule"`
 }
 
@@ -284,7 +284,7 @@ type holdSlotInput struct {
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id" doc:"Service that is booked"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        string              `json:"start_at" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset"`
+		StartAt        string              `json:"start_at" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset; fractions of a second are dropped"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"hold to replace"`
 	} `nameHint:"PublicHold"`
 }

@@ -15,7 +15,7 @@ import (
 
 type inactiveClientsInput struct {
 	Paging
-	Days      int  `query:"days" minimum:"0" maximum:"3650" doc:"Absent: as the settings say"`
+	Days      int  `query:"days" minimum:"1" maximum:"3650" doc:"Absent: as the settings say"`
 	Consented bool `query:"consented" doc:"Only those who agreed to be written to"`
 }
 

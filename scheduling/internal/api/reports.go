@@ -332,7 +332,7 @@ func (r InactiveReport) table() [][]any {
 
 type inactiveInput struct {
 	Paging
-	Days int `query:"days" minimum:"0" maximum:"3650" doc:"Absent: as the settings say"`
+	Days int `query:"days" minimum:"1" maximum:"3650" doc:"Absent: as the settings say"`
 }
 
 func (a *API) getInactive(ctx context.Context, in *inactiveInput) (InactiveReport, error) {

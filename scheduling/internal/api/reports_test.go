@@ -93,6 +93,9 @@ func TestInactiveClients(t *testing.T) {
 	org.OK(201, "POST", "/clients", object{"name": "=HYPERLINK(1)", "phone": "+5511900000000"})
 	org.AdvanceClock(30 * 24 * time.Hour)
 	require.EqualValues(t, 0, org.OK(200, "GET", "/reports/clients/inactive", nil)["total"])
+	for _, path := range []string{"/reports/clients/inactive?days=0", "/clients/inactive?days=0"} {
+		org.Invalid("query.days", "GET", path, nil)
+	}
 	report := org.OK(200, "GET", "/reports/clients/inactive?days=20", nil)
 	require.EqualValues(t, 2, report["total"])
 	caio := report["items"].([]any)[1].(object)

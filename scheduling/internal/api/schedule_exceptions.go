@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,10 +34,10 @@ type CreatedScheduleException struct {
 	Created   int                  `json:"created" doc:"How many days it was made for"`
 }
 
-type exceptionFields struct {
+// ExceptionFields are the fields of an exception in requests.
+type ExceptionFields struct {
 	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Whose working time changes; cannot be changed later"`
 	Date           optional[string]    `json:"date,omitempty" format:"date" doc:"Day, YYYY-MM-DD" example:"2026-03-02"`
-	DateTo         optional[string]    `json:"date_to,omitempty" format:"date" doc:"When creating: the last day of a range, one exception for each day"`
 	StartTime      nullable[string]    `json:"start_time,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" maxLength:"5" doc:"null: the whole day"`
 	EndTime        nullable[string]    `json:"end_time,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" maxLength:"5" doc:"null: the whole day"`
 	Reason         nullable[string]    `json:"reason,omitempty" maxLength:"200" doc:"null: empty"`
@@ -44,12 +45,18 @@ type exceptionFields struct {
 }
 
 type createExceptionInput struct {
-	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
+	Body struct {
+		ExceptionFields
+		DateTo optional[string] `json:"date_to,omitempty" format:"date" doc:"The last day of a range, one exception for each day; absent: only the date"`
+	} `nameHint:"NewScheduleException"`
 }
 
 type updateExceptionInput struct {
 	ByID
-	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
+	Body struct {
+		ExceptionFields
+		DateTo json.RawMessage `json:"date_to,omitempty" hidden:"true"` // a range is only taken when creating
+	} `nameHint:"ScheduleExceptionFields"`
 }
 
 // maxExceptionDays is the longest range of an exception.
@@ -63,7 +70,7 @@ func toException(row store.ScheduleException, zone *time.Location) ScheduleExcep
 }
 
 // applyTo applies the fields to an exception and validates the result.
-func (f *exceptionFields) applyTo(exception *store.ScheduleException) error {
+func (f *ExceptionFields) applyTo(exception *store.ScheduleException) error {
 	f.ProfessionalID.ApplyTo(&exception.ProfessionalID)
 	f.Reason.ApplyOrZero(&exception.Reason)
 	f.ExceptionType.ApplyTo(&exception.ExceptionType)
@@ -201,6 +208,9 @@ func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*s
 	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if in.Body.DateTo != nil {
+		return nil, hub.Invalid("body.date_to", "cannot be changed: an exception is for one day. Create another for each further day")
 	}
 	var updated store.ScheduleException
 	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {

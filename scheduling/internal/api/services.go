@@ -101,7 +101,7 @@ func (f *serviceFields) applyTo(service *store.Service, uploaded *string, curren
 		service.DepositCents = nil
 	}
 	service.Name = strings.TrimSpace(service.Name)
-	errs.CheckLength(service.Name, "body.name", 1, 120)
+	errs.checkName(f.Name.HasValue(), service.Name)
 	errs.CheckLength(service.Description, "body.description", 0, 2000)
 	errs.checkColor(service.Color, "body.color")
 	errs.CheckLength(pointer.ValueOrZero(service.Category), "body.category", 0, 120)

@@ -66,7 +66,7 @@ func (f userFields) applyTo(user *store.User, org store.Org) error {
 	f.Phone.ApplyTo(&user.Phone)
 	f.IsActive.ApplyTo(&user.IsActive)
 	user.Name = strings.TrimSpace(user.Name)
-	errs.CheckLength(user.Name, "body.name", 1, 120)
+	errs.checkName(f.Name.HasValue(), user.Name)
 	errs.CheckEmail(&user.Email, "body.email")
 	errs.Check(user.Role != "", "body.role", "is required")
 	return errs.Err()

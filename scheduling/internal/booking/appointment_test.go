@@ -205,7 +205,7 @@ func TestDeposits(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	policy := DefaultPolicy()
-	require.Equal(t, DepositReleased, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour)))
+	require.Equal(t, DepositPaid, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour)), "until the refund is made")
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour+time.Second)))
 	require.Equal(t, DepositNone, policy.DepositAfterCancel(DepositPending, start, start))
 	for _, status := range []DepositStatus{DepositNone, DepositReleased, DepositForfeited} {

@@ -9,13 +9,13 @@ type DepositStatus string
 const (
 	DepositNone      DepositStatus = "none"      // none was required, or none is due any more
 	DepositPending   DepositStatus = "pending"   // due; the appointment is cancelled unless it is paid by the deadline
-	DepositPaid      DepositStatus = "paid"      //
-	DepositReleased  DepositStatus = "refunded"  // refunded, or to be refunded
+	DepositPaid      DepositStatus = "paid"      // paid; of a cancelled appointment: still to be refunded
+	DepositReleased  DepositStatus = "refunded"  // the provider has made the refund
 	DepositForfeited DepositStatus = "forfeited" // kept by the business
 )
 
 // DepositAfterCancel returns the deposit status after a cancellation now. A paid
-// deposit is released if the refund notice was kept.
+// deposit stays paid, until its refund is made, if the refund notice was kept.
 func (p Policy) DepositAfterCancel(status DepositStatus, start, now time.Time) DepositStatus {
 	switch status {
 	case DepositPending:
@@ -25,7 +25,7 @@ func (p Policy) DepositAfterCancel(status DepositStatus, start, now time.Time) D
 		if notice == nil || now.After(start.Add(-minutes(*notice))) {
 			return DepositForfeited
 		}
-		return DepositReleased
+		return DepositPaid
 	default:
 		return status
 	}

@@ -52,6 +52,15 @@ func PhoneForms(phone string) []string {
 	return forms
 }
 
+// CanonicalPhone returns one text for all ways to write a number: with or without the
+// country, punctuation and the ninth digit.
+func CanonicalPhone(phone string) string {
+	if number := brazil.FormatE164(phone); number != "" {
+		return brazil.PhoneKey(number)
+	}
+	return Digits(phone)
+}
+
 // CPFDigits reads a Brazilian tax id: 11 digits with or without dots and dash. valid
 // reports whether its check digits fit. Callers warn instead of refusing: people mistype.
 func CPFDigits(text string) (digits string, valid, ok bool) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/module/brazil"
+	"integrationhub/hub/module/names"
 )
 
 // Request is a booking as a client asks for it.
@@ -39,7 +40,8 @@ func (r *Request) Validate(required RequiredFields) error {
 	r.Name, r.Phone, r.Email = strings.TrimSpace(r.Name), strings.TrimSpace(r.Phone), strings.TrimSpace(r.Email)
 	var errs fieldErrors
 	name := len([]rune(r.Name))
-	errs.check(name >= 2 && name <= 120, "client_name", "is too short or too long")
+	errs.check(name >= 2 && name <= 120 && names.HasVisible(r.Name), "client_name", "is too short or too long")
+	errs.check(names.IsOneLine(r.Name), "client_name", "must be one line without control characters")
 	errs.check(r.Phone != "" || !required.Phone && (r.Email != "" || !required.PhoneOrEmail), "client_phone", "is required")
 	if r.Phone != "" {
 		var ok bool

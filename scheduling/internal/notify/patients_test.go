@@ -99,12 +99,12 @@ func TestChangedPatientsAreReadFromTheClinic(t *testing.T) {
 	require.Equal(t, "ana@example.com", email, "there was none")
 
 	// What came from the clinic follows it.
-	peer.patient = `{"found":true,"patient":{"id":"p-1","name":"Ana Reis","email":"reis@example.com"}}`
+	peer.patient = `{"found":true,"patient":{"id":"p-1","name":"Ana\r\nReis","email":"reis@example.com"}}`
 	org.Exec(`update scheduling.clients set name_source = 'clinic' where id = $1`, client)
 	require.NoError(t, updated("email"))
 	settled()
 	name, email = shown()
-	require.Equal(t, "Ana Reis", name)
+	require.Equal(t, "Ana Reis", name, "on one line")
 	require.Equal(t, "reis@example.com", email)
 
 	// Another patient with that phone does not concern the client.

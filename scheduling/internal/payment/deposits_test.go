@@ -87,7 +87,7 @@ func TestDepositPaidInPerson(t *testing.T) {
 	require.Equal(t, "scheduled", org.Appointment(id)["status"])
 	org.Transition(200, "cancel", id, object{})
 	gone := org.Appointment(id)
-	require.Equal(t, "refunded", gone["deposit_status"])
+	require.Equal(t, "paid", gone["deposit_status"], "it was not refunded")
 	require.Equal(t, true, gone["needs_refund"], "no provider can give it back")
 }
 
@@ -163,22 +163,81 @@ func TestDepositsAreRefunded(t *testing.T) {
 	org.PayCharge(org.DepositTxID(id))
 	client := org.Appointment(id)["client_id"].(string)
 	require.EqualValues(t, 20, org.LoyaltyAccount(client)["balance"])
+	txid := org.DepositTxID(id)
+	org.Exec(`update scheduling.sandbox_charges set status = 'cancelled' where txid = $1`, txid) // the hub runs the job by itself, too
 	gone := guest.OK(200, "POST", org.PublicPath("/cancel"), object{"cancel_token": created["cancel_token"]})
 	require.Equal(t, "pending", gone["refund"])
-	require.Equal(t, "refunded", org.Appointment(id)["deposit_status"])
+	require.Equal(t, "paid", org.Appointment(id)["deposit_status"], "until the provider has made the refund")
 	require.EqualValues(t, 20, org.OK(200, "GET", "/clients/"+client, nil)["total_spent"], "not yet")
+	org.RunJob("payments")
+	require.Equal(t, "paid", org.Appointment(id)["deposit_status"])
+	org.Exec(`update scheduling.sandbox_charges set status = 'paid' where txid = $1`, txid)
+	org.AdvanceClock(3 * time.Minute)
 	for range 2 {
 		org.RunJob("payments")
 		done := org.Appointment(id)
 		payment := done["payments"].([]any)[0].(object)
 		require.Equal(t, "refunded", payment["status"])
 		require.EqualValues(t, 20, payment["refunded_amount"])
+		require.Equal(t, "refunded", done["deposit_status"])
 		require.Equal(t, "unpaid", done["payment_status"])
 		require.Equal(t, false, done["needs_refund"])
 		require.EqualValues(t, 0, org.OK(200, "GET", "/clients/"+client, nil)["total_spent"])
 		require.EqualValues(t, 0, org.LoyaltyAccount(client)["balance"], "the points go too")
 	}
 	require.Equal(t, 1, org.Count(`scheduling.sandbox_charges where txid = $1 and status = 'refunded' and refunded_cents = 2000`, org.DepositTxID(id)))
+	require.Nil(t, guest.OK(200, "POST", org.PublicPath("/cancel"), object{"cancel_token": created["cancel_token"]})["refund"], "none is due any more")
+}
+
+// A deposit that was paid while the client or staff cancelled is refunded all the same.
+func TestDepositPaidDuringTheCancellationIsRefunded(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	guest := org.Guest()
+	for i, cancel := range []func(id string, token any) any{
+		func(_ string, token any) any {
+			return guest.OK(200, "POST", org.PublicPath("/cancel"), object{"cancel_token": token})["refund"]
+		},
+		func(id string, _ any) any { org.Transition(200, "cancel", id, object{}); return nil },
+	} {
+		created := guest.OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(time.Duration(i)*time.Hour))
+		id := created["appointment_id"].(string)
+		txid := org.DepositTxID(id)
+		org.Exec(`update scheduling.sandbox_charges set status = 'paid', paid_at = $2 where txid = $1`, txid, org.Hub.Clock.Now())
+		require.Nil(t, cancel(id, created["cancel_token"]), "the payment is not known yet")
+		org.Exec(`update scheduling.settings set deposit_refund_notice_minutes = 4320 where org_id = $1`, org.ID) // three days: just so when it was cancelled
+		org.AdvanceClock(time.Second)
+		for range 2 {
+			org.RunJob("payments")
+			org.AdvanceClock(time.Second)
+		}
+		gone := org.Appointment(id)
+		require.Equal(t, "cancelled", gone["status"])
+		require.Equal(t, "refunded", gone["deposit_status"])
+		require.Equal(t, false, gone["needs_refund"])
+		require.Equal(t, "refunded", gone["payments"].([]any)[0].(object)["status"])
+		require.Equal(t, 1, org.Count(`scheduling.sandbox_charges where txid = $1 and refunded_cents = 2000`, txid))
+		org.Exec(`update scheduling.settings set deposit_refund_notice_minutes = 1440 where org_id = $1`, org.ID)
+	}
+	require.Equal(t, 2, org.Count("scheduling.refunds where org_id = $1", org.ID))
+}
+
+// Who cancels too late has no refund, also of a deposit that arrives afterwards.
+func TestDepositPaidDuringALateCancellationIsForfeited(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	org.OK(200, "PUT", "/organization/settings", object{"deposit_refund_notice_minutes": 5 * 24 * 60})
+	guest := org.Guest()
+	created := guest.OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
+	id := created["appointment_id"].(string)
+	org.Exec(`update scheduling.sandbox_charges set status = 'paid', paid_at = $2 where txid = $1`, org.DepositTxID(id), org.Hub.Clock.Now())
+	guest.OK(200, "POST", org.PublicPath("/cancel"), object{"cancel_token": created["cancel_token"]})
+	org.RunJob("payments")
+	kept := org.Appointment(id)
+	require.Equal(t, "forfeited", kept["deposit_status"])
+	require.Equal(t, false, kept["needs_refund"])
+	require.Equal(t, "paid", kept["payments"].([]any)[0].(object)["status"])
+	require.Zero(t, org.Count("scheduling.refunds where org_id = $1", org.ID))
 }
 
 func TestDepositIsForfeitedWithoutNotice(t *testing.T) {
@@ -225,6 +284,7 @@ func TestFailedRefund(t *testing.T) {
 	}
 	org.AdvanceClock(0)
 	require.Equal(t, true, org.Appointment(id)["needs_refund"])
+	require.Equal(t, "paid", org.Appointment(id)["deposit_status"], "nobody has refunded it")
 	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and failed_at is not null", org.ID))
 }
 

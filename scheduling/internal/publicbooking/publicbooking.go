@@ -118,13 +118,14 @@ func RescheduleChoice(appointment store.AppointmentDetail) Choice {
 // LoadCalendars loads the offers of a choice and their calendars. Errors are those of
 // [store.LoadOffers].
 func (s *Service) LoadCalendars(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]store.ServiceOffer, []booking.Calendar, error) {
-	offers, err := store.LoadOffers(ctx, s.store.DB, view.Org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: view.Online, Field: "query.service_id"})
+	requested := store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: view.Online, Field: "query.service_id"}
+	days := store.DayRange{First: first, Last: last, Now: s.host.Now()}
+	if moved := choice.Rescheduled; moved != nil {
+		requested.Booked, days.ExceptID = &store.Booked{Service: moved.ServiceID, Professional: moved.ProfessionalID}, moved.ID
+	}
+	offers, err := store.LoadOffers(ctx, s.store.DB, view.Org.ID, requested)
 	if err != nil {
 		return nil, nil, err
-	}
-	days := store.DayRange{First: first, Last: last, Now: s.host.Now()}
-	if choice.Rescheduled != nil {
-		days.ExceptID = choice.Rescheduled.ID
 	}
 	calendars, err := store.LoadCalendars(ctx, s.store.DB, view.Org, offers, days)
 	for i := range calendars {

@@ -105,7 +105,7 @@ func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before Appointment) e
 
 // target returns the time and choice the update leads to.
 func (u AppointmentUpdate) target(before Appointment) (time.Time, ServiceChoice) {
-	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: u.Online}
+	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: u.Online, Booked: &Booked{before.ServiceID, before.ProfessionalID}}
 	if u.Start != nil {
 		start = *u.Start
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
@@ -35,6 +37,7 @@ type NewAppointment struct {
 	Notes       string
 	Source      booking.Source
 	SourceID    *string // the connected product's id of the request; repeats return the same appointment
+	SourceHash  []byte  // of what that request books: another booking with its SourceID is refused
 	By          Actor
 	Overbook    bool            // staff: book even a taken time
 	Limits      booking.Limits  // apply to online bookings only
@@ -145,8 +148,8 @@ type storedBooking struct {
 
 func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
 	if request.SourceID != nil {
-		existing, err := t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
-		if !errors.Is(err, pgx.ErrNoRows) {
+		existing, found, err := t.findRepeatedBooking(ctx, request)
+		if err != nil || found {
 			return BookedAppointment{AppointmentDetail: existing, Repeated: true}, err
 		}
 	}
@@ -160,6 +163,30 @@ func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointmen
 		return BookedAppointment{}, ErrDepositDue // whichever professional is chosen
 	}
 	return t.bookWithOffers(ctx, request, offers)
+}
+
+// findRepeatedBooking returns the appointment that an earlier request with the same source_id
+// booked. Concurrent repetitions wait for one another: without the lock they would find their
+// own time taken. A different booking with the same source_id is a [hub.ErrConflict].
+func (t *Tx) findRepeatedBooking(ctx context.Context, request NewAppointment) (existing AppointmentDetail, found bool, err error) {
+	if err := t.LockAdvisoryKeys(ctx, []string{request.holdID().String()}); err != nil {
+		return existing, false, err
+	}
+	existing, err = t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return existing, false, nil
+	}
+	if err != nil {
+		return existing, false, err
+	}
+	hash, err := t.SourceHash(ctx, request.Org.ID, existing.ID)
+	if err != nil {
+		return existing, false, err
+	}
+	if hash != nil && request.SourceHash != nil && !bytes.Equal(hash, request.SourceHash) {
+		return existing, false, hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This source_id was used for another booking. Send a new source_id to book again; nothing was booked.")
+	}
+	return existing, true, nil
 }
 
 // ErrDepositDue is returned for a client's booking that needs a charge for its deposit.
@@ -190,7 +217,7 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	}
 	params := dbgen.CreateAppointmentParams{
 		OrgID: request.Org.ID, ID: NewID(), ClientID: client.ID, ProfessionalID: chosen.ProfessionalID, ServiceID: request.Service,
-		StartAt: request.Start, EndAt: request.Start.Add(placement.offer.Duration), PriceCents: placement.offer.Price, Source: request.Source, SourceID: request.SourceID, Notes: request.Notes,
+		StartAt: request.Start, EndAt: request.Start.Add(placement.offer.Duration), PriceCents: placement.offer.Price, Source: request.Source, SourceID: request.SourceID, SourceHash: request.SourceHash, Notes: request.Notes,
 		DepositStatus: booking.DepositNone, Capacity: placement.offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked,
 		CreatedBy: request.By.User, CreatedAt: t.now,
 	}

@@ -21,6 +21,26 @@ type ServiceChoice struct {
 	Professional *uuid.UUID // nil: any who offers it
 	Online       bool       // by a client: only what is active and public
 	Field        string     // the request's field, for errors; "" means body.service_id
+	Booked       *Booked    // what the appointment to move has; nil: it is a new booking
+}
+
+// Booked is the service and the professional of an appointment that is moved.
+type Booked struct {
+	Service, Professional uuid.UUID
+}
+
+// keepsProfessional reports whether an appointment is moved with its professional.
+func (c ServiceChoice) keepsProfessional() bool {
+	return c.Booked != nil && c.Professional != nil && *c.Professional == c.Booked.Professional
+}
+
+// unavailableError is the error for an appointment whose own professional cannot take it
+// to another time.
+func (c ServiceChoice) unavailableError() *hub.Error {
+	if c.Online {
+		return hub.Errorf(hub.ErrConflict, "professional_unavailable", "The professional of this appointment takes no bookings online any more. Contact the business.")
+	}
+	return hub.Errorf(hub.ErrConflict, "professional_unavailable", "The professional of this appointment was removed. Choose another professional with professional_id.")
 }
 
 // notOfferedError is the error for a professional who does not offer the service.
@@ -37,8 +57,14 @@ type ServiceOffer = dbgen.ServiceOffersRow
 // LoadOffers loads the professionals who offer the service of a choice. A service or
 // professional that the requester cannot see is a [hub.ErrNotFound]. A professional who
 // does not offer the service is a [hub.ErrInvalid] with code service_not_offered.
-// Without a professional the list may be empty.
+// Without a professional the list may be empty. An appointment that is moved with its
+// service keeps it, whatever became of the service; if its own professional cannot take
+// it, the error is a [hub.ErrConflict] with code professional_unavailable.
 func LoadOffers(ctx context.Context, db DB, org uuid.UUID, choice ServiceChoice) ([]ServiceOffer, error) {
+	if choice.Booked != nil && choice.Booked.Service == choice.Service && choice.Professional != nil {
+		offer, err := loadMoveOffer(ctx, db, org, choice)
+		return []ServiceOffer{offer}, err
+	}
 	all, err := db.ServiceOffers(ctx, org, choice.Service)
 	if err != nil {
 		return nil, dberr.Wrap("loading offers", err)
@@ -64,12 +90,40 @@ func LoadOffers(ctx context.Context, db DB, org uuid.UUID, choice ServiceChoice)
 		switch {
 		case err != nil:
 			return nil, dberr.Wrap("loading the professional", err)
+		case len(professionals) == 0 && choice.keepsProfessional():
+			return nil, choice.unavailableError()
 		case len(professionals) == 0 || choice.Online && (!professionals[0].Professional.IsActive || !professionals[0].Professional.AcceptsOnlineBooking):
 			return nil, hub.NotFound("Professional")
 		}
 		return nil, choice.notOfferedError()
 	}
 	return found, nil
+}
+
+// loadMoveOffer loads the offer for an appointment that is moved with its service. Another
+// professional must offer the service, unless it was deleted: then none can.
+func loadMoveOffer(ctx context.Context, db DB, org uuid.UUID, choice ServiceChoice) (ServiceOffer, error) {
+	row, err := db.MoveOffer(ctx, dbgen.MoveOfferParams{OrgID: org, ServiceID: choice.Service, ProfessionalID: *choice.Professional})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ServiceOffer{}, hub.NotFound("Professional")
+	}
+	if err != nil {
+		return ServiceOffer{}, dberr.Wrap("loading the offer of an appointment", err)
+	}
+	bookable := !row.ProfessionalRemoved && (!choice.Online || row.ProfessionalActive && row.AcceptsOnlineBooking)
+	switch {
+	case !bookable && choice.keepsProfessional():
+		return ServiceOffer{}, choice.unavailableError()
+	case !bookable:
+		return ServiceOffer{}, hub.NotFound("Professional")
+	case !row.IsOffered && row.Service.DeletedAt == nil && !choice.keepsProfessional():
+		return ServiceOffer{}, choice.notOfferedError()
+	}
+	return ServiceOffer{
+		Service: row.Service, ProfessionalID: row.ProfessionalID, ProfessionalName: row.ProfessionalName, MaxBookingsPerDay: row.MaxBookingsPerDay,
+		ProfessionalActive: row.ProfessionalActive, AcceptsOnlineBooking: row.AcceptsOnlineBooking,
+		CustomDurationMinutes: row.CustomDurationMinutes, CustomPriceCents: row.CustomPriceCents,
+	}, nil
 }
 
 func checkService(ctx context.Context, db DB, org uuid.UUID, choice ServiceChoice, offers []ServiceOffer) error {

@@ -58,13 +58,20 @@ func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment Appointment) 
 		return err
 	}
 	for _, payment := range paid {
-		err := t.CreateRefund(ctx, dbgen.CreateRefundParams{OrgID: appointment.OrgID, ID: NewID(), PaymentID: payment.ID, AmountCents: payment.AmountCents, CreatedAt: t.now})
-		if err != nil {
+		if err := t.enqueueRefund(ctx, payment.OrgID, payment.ID, payment.AmountCents); err != nil {
 			return err
 		}
 	}
 	if len(paid) == 0 {
-		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositReleased, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositPaid, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+	}
+	return nil
+}
+
+// enqueueRefund schedules the refund of a payment with its provider.
+func (t *Tx) enqueueRefund(ctx context.Context, org, payment uuid.UUID, amount booking.Cents) error {
+	if err := t.CreateRefund(ctx, dbgen.CreateRefundParams{OrgID: org, ID: NewID(), PaymentID: payment, AmountCents: amount, CreatedAt: t.now}); err != nil {
+		return err
 	}
 	return t.wakePaymentsJob(ctx)
 }

@@ -62,16 +62,10 @@ func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.D
 // idempotency key the id is derived from the key, so a concurrent repetition gets
 // [ErrRequestInProgress].
 func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold uuid.UUID, err error) {
-	var name string
-	switch {
-	case request.Idempotency != nil:
-		name = request.Idempotency.Operation + " " + request.Idempotency.Key
-	case request.SourceID != nil:
-		name = "source " + *request.SourceID
-	default:
-		return uuid.New(), nil
+	hold = request.holdID()
+	if request.Idempotency == nil && request.SourceID == nil {
+		return hold, nil
 	}
-	hold = uuid.NewSHA1(request.Org.ID, []byte(name))
 	if err := t.LockAdvisoryKeys(ctx, []string{hold.String()}); err != nil {
 		return hold, err
 	}
@@ -86,6 +80,19 @@ func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold
 		return hold, ErrRequestInProgress
 	}
 	return hold, t.DeleteHold(ctx, request.Org.ID, hold) // an expired one
+}
+
+// holdID returns the id of the request's hold: the same one for every repetition with the
+// same idempotency key, else a random one.
+func (n NewAppointment) holdID() uuid.UUID {
+	switch {
+	case n.Idempotency != nil:
+		return uuid.NewSHA1(n.Org.ID, []byte(n.Idempotency.Operation+" "+n.Idempotency.Key))
+	case n.SourceID != nil:
+		return uuid.NewSHA1(n.Org.ID, []byte("source "+*n.SourceID))
+	default:
+		return uuid.New()
+	}
 }
 
 // isAlreadyBooked reports whether a request with an idempotency key has been booked.

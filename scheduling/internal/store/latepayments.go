@@ -24,15 +24,33 @@ func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment Payment, ap
 
 // handlePaidAfterCancel handles a charge paid for a cancelled appointment. If the
 // system cancelled it for an unpaid deposit and the time is still free, it is restored.
-// Otherwise staff must refund the money.
+// If a person cancelled it while the deposit was due, the deposit is refunded or forfeited
+// as if it had been paid before. Otherwise staff must refund the money.
 func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
-	depositExpired := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.System) && payment.Kind == KindDeposit && appointment.DepositCents != nil
-	if depositExpired && appointment.PaidCents >= *appointment.DepositCents && appointment.StartAt.After(t.now) {
+	bySystem := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.System)
+	coversDeposit := payment.Kind == KindDeposit && appointment.DepositCents != nil && appointment.PaidCents >= *appointment.DepositCents
+	switch {
+	case coversDeposit && !bySystem && appointment.DepositStatus == booking.DepositNone && appointment.CancelledAt != nil:
+		return t.handleDepositPaidAfterCancel(ctx, org, payment, appointment)
+	case coversDeposit && bySystem && appointment.StartAt.After(t.now):
 		if restored, err := t.restoreAfterLateDeposit(ctx, org, appointment); err != nil || restored {
 			return err
 		}
 	}
 	return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+}
+
+// handleDepositPaidAfterCancel refunds or forfeits a deposit that was paid too late for the
+// cancellation to know of it. The policy applies to the time of cancelling.
+func (t *Tx) handleDepositPaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
+	appointment.DepositStatus = org.Policy.DepositAfterCancel(booking.DepositPaid, appointment.StartAt, *appointment.CancelledAt)
+	err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{
+		DepositStatus: appointment.DepositStatus, NeedsRefund: appointment.NeedsRefund, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID,
+	})
+	if err != nil || appointment.DepositStatus != booking.DepositPaid {
+		return err
+	}
+	return t.enqueueRefund(ctx, payment.OrgID, payment.ID, payment.AmountCents)
 }
 
 // restoreAfterLateDeposit restores an appointment that the system cancelled. It returns

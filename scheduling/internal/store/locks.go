@@ -13,8 +13,8 @@ import (
 // The order of locks. Every transaction takes these locks in this order; this prevents
 // deadlocks:
 //
-//  1. what identifies a repeated request: its Idempotency-Key, its own hold
-//     ([Tx.claimRequestHold]), its proof of work
+//  1. what identifies a repeated request: its Idempotency-Key, its source_id
+//     ([Tx.findRepeatedBooking]), its own hold ([Tx.claimRequestHold]), its proof of work
 //  2. the client's contacts: [Tx.lockContacts]
 //  3. a hold that a booking or another hold replaces
 //  4. professionals' time ([Tx.LockProfessionalTime]), the lowest id first; if any

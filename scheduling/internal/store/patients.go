@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/names"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -230,6 +231,7 @@ func (t *Tx) updateMatchingClient(ctx context.Context, org uuid.UUID, p patientE
 	if clients = matchingClients(person, clients); len(clients) != 1 {
 		return 0, nil
 	}
+	p.Name = names.Clean(p.Name)
 	if name := []rune(p.Name); len(name) > 120 {
 		p.Name = string(name[:120])
 	}

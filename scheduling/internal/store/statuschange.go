@@ -80,7 +80,7 @@ func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change A
 		return err
 	})
 	if isSlotConflict(err) {
-		return updated, s.slotTakenError(ctx, change.Org, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID}, before.StartAt, booking.Limits{}, nil)
+		return updated, s.slotTakenError(ctx, change.Org, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Booked: &Booked{before.ServiceID, before.ProfessionalID}}, before.StartAt, booking.Limits{}, nil)
 	}
 	return updated, err
 }
@@ -247,7 +247,7 @@ func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, be
 	if err := t.closePendingCharges(ctx, before, status); err != nil {
 		return err
 	}
-	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositReleased {
+	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositPaid {
 		return t.enqueueDepositRefund(ctx, before)
 	}
 	return nil

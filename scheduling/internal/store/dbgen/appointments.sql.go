@@ -280,8 +280,8 @@ func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsPa
 const createAppointment = `-- name: CreateAppointment :exec
 insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source,
     source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at,
-    contact_name, contact_email, locale)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24)
+    contact_name, contact_email, locale, source_hash)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24, $25)
 `
 
 type CreateAppointmentParams struct {
@@ -309,6 +309,7 @@ type CreateAppointmentParams struct {
 	ContactName     *string
 	ContactEmail    *string
 	Locale          *string
+	SourceHash      []byte
 }
 
 func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentParams) error {
@@ -337,6 +338,7 @@ func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentPa
 		arg.ContactName,
 		arg.ContactEmail,
 		arg.Locale,
+		arg.SourceHash,
 	)
 	return err
 }
@@ -587,7 +589,7 @@ func (q *Queries) ListHistory(ctx context.Context, orgID uuid.UUID, appointmentI
 }
 
 const lockAppointment = `-- name: LockAppointment :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email, locale from scheduling.appointments where org_id = $1 and id = $2 for no key update
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email, locale, source_hash from scheduling.appointments where org_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Appointment, error) {
@@ -632,6 +634,7 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.ContactName,
 		&i.ContactEmail,
 		&i.Locale,
+		&i.SourceHash,
 	)
 	return i, err
 }
@@ -782,6 +785,17 @@ func (q *Queries) RestoreAppointment(ctx context.Context, arg RestoreAppointment
 		arg.ID,
 	)
 	return err
+}
+
+const sourceHash = `-- name: SourceHash :one
+select source_hash from scheduling.appointments where org_id = $1 and id = $2
+`
+
+func (q *Queries) SourceHash(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) ([]byte, error) {
+	row := q.db.QueryRow(ctx, sourceHash, orgID, iD)
+	var source_hash []byte
+	err := row.Scan(&source_hash)
+	return source_hash, err
 }
 
 const updateAppointmentStatus = `-- name: UpdateAppointmentStatus :execrows

@@ -43,6 +43,76 @@ func (q *Queries) FreeSeat(ctx context.Context, arg FreeSeatParams) (int, error)
 	return seat, err
 }
 
+const moveOffer = `-- name: MoveOffer :one
+select s.org_id, s.id, s.name, s.description, s.duration_minutes, s.price_cents, s.color, s.requires_deposit, s.deposit_cents, s.category, s.capacity, s.slot_interval_minutes, s.buffer_before_minutes, s.buffer_after_minutes, s.image_url, s.is_active, s.is_public, s.position, s.created_at, s.updated_at, s.deleted_at, s.image_key, p.id as professional_id, p.name as professional_name, p.max_bookings_per_day, p.is_active as professional_active,
+    p.accepts_online_booking, ps.custom_duration_minutes, ps.custom_price_cents,
+    (ps.service_id is not null)::bool as is_offered, (p.deleted_at is not null)::bool as professional_removed
+from scheduling.services s
+join scheduling.professionals p on p.org_id = s.org_id and p.id = $1
+left join scheduling.professional_services ps on ps.org_id = s.org_id and ps.service_id = s.id and ps.professional_id = p.id
+where s.org_id = $2 and s.id = $3
+`
+
+type MoveOfferParams struct {
+	ProfessionalID uuid.UUID
+	OrgID          uuid.UUID
+	ServiceID      uuid.UUID
+}
+
+type MoveOfferRow struct {
+	Service               Service
+	ProfessionalID        uuid.UUID
+	ProfessionalName      string
+	MaxBookingsPerDay     *int
+	ProfessionalActive    bool
+	AcceptsOnlineBooking  bool
+	CustomDurationMinutes *int
+	CustomPriceCents      *booking.Cents
+	IsOffered             bool
+	ProfessionalRemoved   bool
+}
+
+// What an appointment needs to move: also a service that was deleted or that the professional
+// no longer offers.
+func (q *Queries) MoveOffer(ctx context.Context, arg MoveOfferParams) (MoveOfferRow, error) {
+	row := q.db.QueryRow(ctx, moveOffer, arg.ProfessionalID, arg.OrgID, arg.ServiceID)
+	var i MoveOfferRow
+	err := row.Scan(
+		&i.Service.OrgID,
+		&i.Service.ID,
+		&i.Service.Name,
+		&i.Service.Description,
+		&i.Service.DurationMinutes,
+		&i.Service.PriceCents,
+		&i.Service.Color,
+		&i.Service.RequiresDeposit,
+		&i.Service.DepositCents,
+		&i.Service.Category,
+		&i.Service.Capacity,
+		&i.Service.SlotIntervalMinutes,
+		&i.Service.BufferBeforeMinutes,
+		&i.Service.BufferAfterMinutes,
+		&i.Service.ImageUrl,
+		&i.Service.IsActive,
+		&i.Service.IsPublic,
+		&i.Service.Position,
+		&i.Service.CreatedAt,
+		&i.Service.UpdatedAt,
+		&i.Service.DeletedAt,
+		&i.Service.ImageKey,
+		&i.ProfessionalID,
+		&i.ProfessionalName,
+		&i.MaxBookingsPerDay,
+		&i.ProfessionalActive,
+		&i.AcceptsOnlineBooking,
+		&i.CustomDurationMinutes,
+		&i.CustomPriceCents,
+		&i.IsOffered,
+		&i.ProfessionalRemoved,
+	)
+	return i, err
+}
+
 const serviceOffers = `-- name: ServiceOffers :many
 select s.org_id, s.id, s.name, s.description, s.duration_minutes, s.price_cents, s.color, s.requires_deposit, s.deposit_cents, s.category, s.capacity, s.slot_interval_minutes, s.buffer_before_minutes, s.buffer_after_minutes, s.image_url, s.is_active, s.is_public, s.position, s.created_at, s.updated_at, s.deleted_at, s.image_key, p.id as professional_id, p.name as professional_name, p.max_bookings_per_day, p.is_active as professional_active,
     p.accepts_online_booking, p.bio, p.avatar_url, p.avatar_key, p.specialty, ps.custom_duration_minutes, ps.custom_price_cents

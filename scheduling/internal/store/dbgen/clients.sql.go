@@ -87,7 +87,7 @@ func (q *Queries) AnonymizeClient(ctx context.Context, arg AnonymizeClientParams
 
 const clearClientTexts = `-- name: ClearClientTexts :exec
 with cleared as (
-    update scheduling.appointments a set notes = '', cancel_reason = null, contact_name = null, contact_email = null
+    update scheduling.appointments a set notes = '', cancel_reason = null, contact_name = null, contact_email = null, source_hash = null
     where a.org_id = $1 and a.client_id = $2 returning a.id
 ), paid as (
     update scheduling.payments p set description = '' where p.org_id = $1 and p.client_id = $2 and p.description <> ''

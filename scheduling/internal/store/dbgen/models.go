@@ -52,6 +52,7 @@ type Appointment struct {
 	ContactName      *string
 	ContactEmail     *string
 	Locale           *string
+	SourceHash       []byte
 }
 
 type AppointmentDetail struct {

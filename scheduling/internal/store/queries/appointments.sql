@@ -1,8 +1,8 @@
 -- name: CreateAppointment :exec
 insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source,
     source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at,
-    contact_name, contact_email, locale)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24);
+    contact_name, contact_email, locale, source_hash)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24, $25);
 
 -- name: AppointmentByID :one
 select * from scheduling.appointment_details where org_id = $1 and id = $2;
@@ -10,6 +10,9 @@ select * from scheduling.appointment_details where org_id = $1 and id = $2;
 -- name: AppointmentBySource :one
 select * from scheduling.appointment_details d where d.org_id = $1
 and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = $2);
+
+-- name: SourceHash :one
+select source_hash from scheduling.appointments where org_id = $1 and id = $2;
 
 -- name: LockAppointment :one
 select * from scheduling.appointments where org_id = $1 and id = $2 for no key update;

@@ -73,7 +73,7 @@ update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null,
 -- name: ClearClientTexts :exec
 -- What people wrote beside a client's bookings, payments and points may name the client.
 with cleared as (
-    update scheduling.appointments a set notes = '', cancel_reason = null, contact_name = null, contact_email = null
+    update scheduling.appointments a set notes = '', cancel_reason = null, contact_name = null, contact_email = null, source_hash = null
     where a.org_id = @org_id and a.client_id = @client_id returning a.id
 ), paid as (
     update scheduling.payments p set description = '' where p.org_id = @org_id and p.client_id = @client_id and p.description <> ''

@@ -8,6 +8,7 @@ import { useScreenTexts } from "../../i18n/screens";
 import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
+import { translateFinding } from "./findings";
 import classes from "./Health.module.css";
 import { healthQuery } from "./queries";
 
@@ -73,8 +74,8 @@ export function Health() {
 									<strong>{screens.health.checks[check.check] ?? check.check}</strong>
 									<Status status={shapes[check.status]} text={screens.health.statuses[check.status]} />
 									<div>
-										{check.detail}
-										{check.advice && <div className="quiet">→ {check.advice}</div>}
+										{translateFinding(language, check.detail)}
+										{check.advice && <div className="quiet">→ {translateFinding(language, check.advice)}</div>}
 									</div>
 								</li>
 							))}

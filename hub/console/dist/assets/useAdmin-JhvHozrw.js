@@ -1,1 +1,0 @@
-import{r as e}from"./index-7wwOHoPl.js";var t=()=>e().operator.role===`admin`;export{t};
