@@ -51,10 +51,10 @@ type engine struct {
 
 // startEngine assembles the path of an event and starts its background work, and that of
 // mails.
-func startEngine(o Options, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, mails *mail.Outbox, consoleURL string) *engine {
+func startEngine(o Options, s *storage, guard *egress.Guard, connectors directory.Connectors, tracer *tracing.Tracer, mails *mail.Outbox, consoleURL string) *engine {
 	cfg, log, now := o.Config, o.Log, time.Now
 	e := &engine{
-		directory: directory.New(s.engine, s.box, speaks, log, now).WithLinkRate(cfg.LinkRate),
+		directory: directory.New(s.engine, s.box, connectors, log, now).WithLinkRate(cfg.LinkRate),
 		reader:    query.NewReader(s.api),
 		tail:      query.NewTail(s.redis, s.installation, log),
 		metrics:   metrics.New(),

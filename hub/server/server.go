@@ -80,12 +80,12 @@ type FirstOperator struct {
 	Password string // one-time; "" where the configuration set it
 }
 
-// drainTime is how long a stopping server goes on serving, so that a load balancer
+// stopNotice is how long a stopping server goes on serving, so that a load balancer
 // that asks /ready notices before connections are refused.
-const drainTime = time.Second
+const stopNotice = time.Second
 
-// settleTime is how long after the start the first background work is done.
-const settleTime = 5 * time.Second
+// freeMemoryAfter is how long after the start unused memory is returned to the system.
+const freeMemoryAfter = 5 * time.Second
 
 // Start starts a hub: storage, engine, listener. When it returns without an error,
 // requests are answered. ctx limits the start only. The caller calls [Server.Stop].
@@ -162,7 +162,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s.probes.ready.Store(true)
 	// Memory that only the start needed, such as for OpenAPI documents, is returned to the
 	// system: the runtime would keep most of it.
-	s.settled = time.AfterFunc(settleTime, debug.FreeOSMemory)
+	s.settled = time.AfterFunc(freeMemoryAfter, debug.FreeOSMemory)
 	return s, nil
 }
 
@@ -297,10 +297,10 @@ func (s *Server) Stop() {
 	s.probes.ready.Store(false)
 	close(s.stopping)
 	select {
-	case <-time.After(min(drainTime, grace/5)):
+	case <-time.After(min(stopNotice, grace/5)):
 	case <-ctx.Done():
 	}
-	s.engine.dispatcher.StopAccepting()
+	s.engine.dispatcher.StopStarting()
 	if err := s.app.ShutdownWithContext(ctx); err != nil {
 		s.options.Log.Warn("some requests did not end in time", "error", err)
 	}

@@ -58,7 +58,7 @@ func (p *pageRequest) loadAppointment() (publicbooking.Booking, error) {
 	if len(token) > maxTokenLength {
 		token = ""
 	}
-	return p.publicBooking.Appointment(p.ctx, p.org, token)
+	return p.publicBooking.BookingByToken(p.ctx, p.org, token)
 }
 
 // newBookingView returns the parts that every page of a booking shows.
@@ -86,7 +86,7 @@ func (p *pageRequest) newBookingView(booked publicbooking.Booking) *bookingView 
 		page.Notes = append(page.Notes, text.Refunding)
 	case booked.DepositStatus == booking.DepositPaid:
 		page.Notes = append(page.Notes, text.DepositPaid)
-	case booked.DepositStatus == booking.DepositReleased:
+	case booked.DepositStatus == booking.DepositRefunded:
 		page.Notes = append(page.Notes, text.Refunded)
 	case booked.DepositStatus == booking.DepositForfeited:
 		page.Notes = append(page.Notes, text.Kept)

@@ -70,7 +70,7 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (LeasedDelivery, error) {
 		delivery := LeasedDelivery{LeasedAt: leasedAt}
 		var overdue time.Duration
-		err := row.Scan(&delivery.ID, &delivery.Target, &delivery.IsIntegration, &delivery.Priority, &delivery.PriorAttempts, &delivery.CountedAttempts, &delivery.RoundAt, &overdue, &delivery.OrderingKey)
+		err := row.Scan(&delivery.ID, &delivery.TargetID, &delivery.IsIntegration, &delivery.Priority, &delivery.PriorAttempts, &delivery.CountedAttempts, &delivery.RoundAt, &overdue, &delivery.OrderingKey)
 		delivery.ReadyAt = leasedAt.Add(-max(0, overdue))
 		return delivery, err
 	})
@@ -134,7 +134,7 @@ func (d *Dispatcher) materializeExpired(ctx context.Context) error {
 // claimDue claims the rows of due retries, many in one statement.
 func (r *RetryScheduler) claimDue(ctx context.Context) {
 	for {
-		var keys []retryKey
+		var keys []waitingRetry
 		select {
 		case <-ctx.Done():
 			return
@@ -163,7 +163,7 @@ func (r *RetryScheduler) claimDue(ctx context.Context) {
 }
 
 // tryAgain passes retries on once more, after a pause.
-func (r *RetryScheduler) tryAgain(ctx context.Context, retries []retryKey, pause time.Duration) {
+func (r *RetryScheduler) tryAgain(ctx context.Context, retries []waitingRetry, pause time.Duration) {
 	if len(retries) == 0 {
 		return
 	}
@@ -182,7 +182,7 @@ func (r *RetryScheduler) tryAgain(ctx context.Context, retries []retryKey, pause
 // number is bounded by the attempts that were made a moment ago. Those without a place in
 // their tenant's share are left to the sweep. It returns kept ones that have to be tried again,
 // since their lease is locked or cannot be read now.
-func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) (again []retryKey, err error) {
+func (d *Dispatcher) claimRetries(ctx context.Context, retries []waitingRetry) (again []waitingRetry, err error) {
 	if !d.beginClaim() {
 		return nil, nil // other processes, or the next start
 	}
@@ -190,7 +190,7 @@ func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) (agai
 	placed, unplaced := d.reserveRetries(retries)
 	defer d.releaseRetries(placed)
 	kept, again, others, err := d.takeKept(ctx, placed)
-	d.kept.removeAll(retries, again)
+	d.kept.subtractBytes(retries, again)
 	d.enqueueClaimed(kept)
 	if len(unplaced) > 0 {
 		err = errors.Join(err, d.makeDue(ctx, unplaced))
@@ -202,7 +202,7 @@ func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) (agai
 }
 
 // claimRows claims retries of deliveries that have rows.
-func (d *Dispatcher) claimRows(ctx context.Context, retries []retryKey) error {
+func (d *Dispatcher) claimRows(ctx context.Context, retries []waitingRetry) error {
 	ids, attempts := make([]uuid.UUID, len(retries)), make([]int32, len(retries))
 	for i, retry := range retries {
 		ids[i], attempts[i] = retry.id, retry.attempts
@@ -217,7 +217,7 @@ func (d *Dispatcher) claimRows(ctx context.Context, retries []retryKey) error {
 
 // reserveRetries takes places for retries within their tenants' shares. It returns those that
 // got one, and kept deliveries that got none; others have rows, which the sweep finds.
-func (d *Dispatcher) reserveRetries(retries []retryKey) (placed []retryKey, unplaced []LeasedDelivery) {
+func (d *Dispatcher) reserveRetries(retries []waitingRetry) (placed []waitingRetry, unplaced []LeasedDelivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, retry := range retries {
@@ -235,7 +235,7 @@ func (d *Dispatcher) reserveRetries(retries []retryKey) (placed []retryKey, unpl
 }
 
 // releaseRetries frees the places of retries.
-func (d *Dispatcher) releaseRetries(retries []retryKey) {
+func (d *Dispatcher) releaseRetries(retries []waitingRetry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, retry := range retries {
@@ -247,7 +247,7 @@ func (d *Dispatcher) releaseRetries(retries []retryKey) {
 func (d *Dispatcher) enqueueClaimed(deliveries []LeasedDelivery) {
 	d.mu.Lock()
 	for _, delivery := range deliveries {
-		d.laneOf(delivery.Target, delivery.Event.TenantID).addReserved(delivery.Priority, 1)
+		d.laneOf(delivery.TargetID, delivery.Event.TenantID).addReserved(delivery.Priority, 1)
 		d.queued++
 	}
 	d.mu.Unlock()

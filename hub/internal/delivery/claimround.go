@@ -147,7 +147,7 @@ func (d *Dispatcher) settleClaims(requests []claimRequest, deliveries []LeasedDe
 	}
 	counts := make(map[claimed]int, len(requests))
 	for _, delivery := range deliveries {
-		counts[claimed{delivery.Target, delivery.Priority}]++
+		counts[claimed{delivery.TargetID, delivery.Priority}]++
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -154,7 +154,7 @@ func (d *Dispatcher) Dispatch(deliveries []LeasedDelivery, lease *CommitLease) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, delivery := range deliveries {
-		l := d.laneOf(delivery.Target, uuid.Nil)
+		l := d.laneOf(delivery.TargetID, uuid.Nil)
 		l.reserved[rank(delivery.Priority)]--
 		l.push(delivery)
 		d.queueLane(l)
@@ -218,9 +218,9 @@ func (d *Dispatcher) endClaim() {
 	d.stopCond.Broadcast()
 }
 
-// StopAccepting starts no more attempts; those in flight go on. Deliveries accepted from
+// StopStarting starts no more attempts; those in flight go on. Deliveries committed from
 // now on are left to other processes.
-func (d *Dispatcher) StopAccepting() {
+func (d *Dispatcher) StopStarting() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.beginStop()
@@ -237,7 +237,7 @@ func (d *Dispatcher) beginStop() {
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
 // returns the deliveries that were leased but not attempted. drained is false if
 // attempts are still in flight.
-func (d *Dispatcher) Stop(ctx context.Context) (unattempted []LeasedDelivery, drained bool) {
+func (d *Dispatcher) Stop(ctx context.Context) (unattempted []LeasedDelivery, allEnded bool) {
 	unblock := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()

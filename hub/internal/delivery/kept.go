@@ -48,14 +48,15 @@ func (k *keptRetries) add(retry scheduledRetry) bool {
 	}
 }
 
-// removeAll notes that retries are not kept any more, but for some of them.
-func (k *keptRetries) removeAll(retries, but []retryKey) {
-	for _, retry := range retries {
+// subtractBytes subtracts the payloads of retries that are no longer kept; stillKept are counted
+// again.
+func (k *keptRetries) subtractBytes(taken, stillKept []waitingRetry) {
+	for _, retry := range taken {
 		if retry.kept != nil {
 			k.bytes.Add(-retry.kept.size())
 		}
 	}
-	for _, retry := range but {
+	for _, retry := range stillKept {
 		k.bytes.Add(retry.kept.size())
 	}
 }
@@ -63,7 +64,8 @@ func (k *keptRetries) removeAll(retries, but []retryKey) {
 func (d *LeasedDelivery) size() int64 { return int64(len(d.Event.Body)) }
 
 // IsKept reports whether the lease of an attempt's delivery is kept: it gets no row with this
-// attempt. The log's writer alone may ask, since it may have to change its mind.
+// attempt. Only the goroutine of the log's writer may ask: it
+// sets Materialized.
 func (a *AttemptResult) IsKept() bool { return a.KeepsLease && !a.CommitLease.Materialized }
 
 // tryKeepLease reports whether the lease of a delivery without a row is kept until its first
@@ -87,7 +89,7 @@ func (a *AttemptResult) afterAttempt(dueAt time.Time) *LeasedDelivery {
 }
 
 // keep queues the retry of a kept delivery; false if there is no room for it any more.
-func (r *RetryScheduler) keep(key retryKey, a *AttemptResult, now time.Time) bool {
+func (r *RetryScheduler) keep(key waitingRetry, a *AttemptResult, now time.Time) bool {
 	dueAt := slotAfter(now.Add(a.Decision.Wait))
 	key.kept = a.afterAttempt(dueAt)
 	return r.dispatcher.kept.add(scheduledRetry{key, dueAt})
@@ -103,10 +105,10 @@ func (d *Dispatcher) materialize(ctx context.Context, leases []uuid.UUID) error 
 }
 
 // takeKept divides due retries into kept deliveries whose leases are still there, those whose
-// lease is locked or cannot be read now, and all others, which have rows. A reader may have
-// inserted rows at any time. If it does so after this, it finds the retries due and takes them
-// for leased.
-func (d *Dispatcher) takeKept(ctx context.Context, retries []retryKey) (kept []LeasedDelivery, again, others []retryKey, err error) {
+// lease is locked or cannot be read now, and all others, which have rows. A reader may
+// insert rows at any time. Rows that it inserts after this check are due now and count as
+// leased.
+func (d *Dispatcher) takeKept(ctx context.Context, retries []waitingRetry) (kept []LeasedDelivery, again, others []waitingRetry, err error) {
 	var leases []uuid.UUID
 	for _, retry := range retries {
 		if retry.kept != nil && !slices.Contains(leases, retry.kept.CommitLease.ID) {

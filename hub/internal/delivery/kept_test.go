@@ -20,7 +20,7 @@ func keeper(now time.Time) (*Dispatcher, AttemptResult) {
 	d.kept = newKeptRetries(&quota)
 	lease := &CommitLease{ID: uuid.New(), TakenAt: now.Add(-100 * time.Millisecond), WithoutRow: 1}
 	return d, AttemptResult{
-		LeasedDelivery: LeasedDelivery{ID: uuid.New(), Target: uuid.New(), Event: &Event{TenantID: uuid.New(), Body: []byte("{}")}, CommitLease: lease},
+		LeasedDelivery: LeasedDelivery{ID: uuid.New(), TargetID: uuid.New(), Event: &Event{TenantID: uuid.New(), Body: []byte("{}")}, CommitLease: lease},
 		Sent:           true, StatusCode: 500, KeepsLease: true,
 		Decision: Decision{Status: Pending, Wait: time.Second, CountedAttempts: 1},
 	}
@@ -60,9 +60,9 @@ func TestTryKeepLease(t *testing.T) {
 		"no scheduler":         {func(d *Dispatcher, _ *AttemptResult) { d.kept = nil }, false},
 		"as many as there may be": {func(d *Dispatcher, a *AttemptResult) {
 			for range maxKept {
-				require.True(t, d.kept.add(scheduledRetry{retryKey: retryKey{kept: &a.LeasedDelivery}}))
+				require.True(t, d.kept.add(scheduledRetry{waitingRetry: waitingRetry{kept: &a.LeasedDelivery}}))
 			}
-			require.False(t, d.kept.add(scheduledRetry{retryKey: retryKey{kept: &a.LeasedDelivery}}))
+			require.False(t, d.kept.add(scheduledRetry{waitingRetry: waitingRetry{kept: &a.LeasedDelivery}}))
 			require.EqualValues(t, maxKept*2, d.kept.bytes.Load())
 		}, false},
 	} {
@@ -84,7 +84,7 @@ func TestKeptRetry(t *testing.T) {
 	r.Schedule([]AttemptResult{a})
 	require.Empty(t, r.shortDelays[time.Second])
 	retry := <-d.kept.waiting
-	require.Equal(t, retryKey{id: a.ID, attempts: 1, target: a.Target, tenant: a.Event.TenantID, kept: retry.kept}, retry.retryKey)
+	require.Equal(t, waitingRetry{id: a.ID, attempts: 1, target: a.TargetID, tenant: a.Event.TenantID, kept: retry.kept}, retry.waitingRetry)
 	require.GreaterOrEqual(t, time.Until(retry.at), 900*time.Millisecond)
 	require.Equal(t, retry.at, retry.kept.ReadyAt)
 	require.Equal(t, 1, retry.kept.PriorAttempts)
@@ -92,9 +92,9 @@ func TestKeptRetry(t *testing.T) {
 	require.False(t, retry.kept.paced)
 	require.Equal(t, PreviousAttempt{StatusCode: 500, Duration: 42 * time.Millisecond}, *retry.kept.Previous)
 	require.EqualValues(t, 2, d.kept.bytes.Load())
-	d.kept.removeAll([]retryKey{retry.retryKey}, []retryKey{retry.retryKey})
+	d.kept.subtractBytes([]waitingRetry{retry.waitingRetry}, []waitingRetry{retry.waitingRetry})
 	require.EqualValues(t, 2, d.kept.bytes.Load(), "it is tried again")
-	d.kept.removeAll([]retryKey{retry.retryKey}, nil)
+	d.kept.subtractBytes([]waitingRetry{retry.waitingRetry}, nil)
 	require.Zero(t, d.kept.bytes.Load())
 
 	a.CommitLease.Materialized = true
@@ -106,7 +106,7 @@ func TestKeptRetry(t *testing.T) {
 // storeLease stores a lease that covers a delivery of an event.
 func storeLease(t *testing.T, pool *pgxpool.Pool, a AttemptResult) {
 	t.Helper()
-	entry := append(append(append([]byte{}, a.ID[:]...), a.Target[:]...), 0)
+	entry := append(append(append([]byte{}, a.ID[:]...), a.TargetID[:]...), 0)
 	_, err := pool.Exec(t.Context(), `insert into hub.leases (id, deliveries) values ($1, $2)`, a.CommitLease.ID, entry)
 	require.NoError(t, err)
 }
@@ -120,10 +120,10 @@ func TestTakeKept(t *testing.T) {
 	d.Pool = pool
 	_, locked := keeper(time.Now())
 	_, gone := keeper(time.Now())
-	keyOf := func(a AttemptResult) retryKey {
-		return retryKey{id: a.ID, attempts: 1, kept: a.afterAttempt(time.Now())}
+	keyOf := func(a AttemptResult) waitingRetry {
+		return waitingRetry{id: a.ID, attempts: 1, kept: a.afterAttempt(time.Now())}
 	}
-	withRow := retryKey{id: uuid.New(), attempts: 1}
+	withRow := waitingRetry{id: uuid.New(), attempts: 1}
 	storeLease(t, pool, free)
 	storeLease(t, pool, locked)
 	tx, err := pool.Begin(t.Context())
@@ -132,7 +132,7 @@ func TestTakeKept(t *testing.T) {
 	_, err = tx.Exec(t.Context(), `select from hub.leases where id = $1 for update`, locked.CommitLease.ID)
 	require.NoError(t, err)
 
-	retries := []retryKey{keyOf(free), keyOf(locked), keyOf(gone), withRow}
+	retries := []waitingRetry{keyOf(free), keyOf(locked), keyOf(gone), withRow}
 	kept, again, others, err := d.takeKept(t.Context(), retries)
 	require.NoError(t, err)
 	require.Len(t, kept, 1)
@@ -157,12 +157,12 @@ func TestKeptRetriesWithoutPlace(t *testing.T) {
 	d.Pool = pool
 	storeEvent(t, pool, &a)
 	storeLease(t, pool, a)
-	share := d.laneOf(a.Target, a.Event.TenantID).tenant
+	share := d.laneOf(a.TargetID, a.Event.TenantID).tenant
 	for d.tenantPlaces(share) > 0 {
 		share.queued++
 		d.queued++
 	}
-	again, err := d.claimRetries(t.Context(), []retryKey{{id: a.ID, attempts: 1, target: a.Target, tenant: a.Event.TenantID, kept: a.afterAttempt(time.Now())}})
+	again, err := d.claimRetries(t.Context(), []waitingRetry{{id: a.ID, attempts: 1, target: a.TargetID, tenant: a.Event.TenantID, kept: a.afterAttempt(time.Now())}})
 	require.NoError(t, err)
 	require.Empty(t, again)
 	var due, leases int
@@ -195,7 +195,7 @@ func TestUnkeptRetriesGetRows(t *testing.T) {
 	storeLease(t, pool, a)
 	r := &RetryScheduler{dispatcher: d, quota: newRetryQuota(), shortDelays: newShortDelays()}
 	for range maxKept {
-		require.True(t, d.kept.add(scheduledRetry{retryKey: retryKey{kept: &a.LeasedDelivery}}))
+		require.True(t, d.kept.add(scheduledRetry{waitingRetry: waitingRetry{kept: &a.LeasedDelivery}}))
 	}
 	r.Schedule([]AttemptResult{a})
 	require.Len(t, d.kept.waiting, maxKept)

@@ -40,7 +40,7 @@ type lane struct {
 	attemptTime  time.Duration                            // moving average of an attempt's duration; 0 = unknown
 	awaitsWorker bool                                     // is in tenantShare.ready
 	awaitsClaim  bool                                     // is in tenantShare.claims
-	backlog      prioritySet                              // the database has such rows of this target without a lease
+	backlog      prioritySet                              // priorities of which the database has rows for this target without a lease
 	wokeOthersAt time.Time                                // when the last wake task was enqueued
 	interval     time.Duration                            // pacing: least time between starts; 0 = none
 	nextAt       time.Time                                // pacing: earliest next start

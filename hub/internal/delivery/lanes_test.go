@@ -58,8 +58,8 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 	d := NewDispatcher(Config{Now: func() time.Time { return now }, Concurrency: 1, EndpointConcurrency: 1})
 	target := uuid.New()
 	jobs := []LeasedDelivery{
-		{ID: uuid.UUID{1}, Target: target, Event: &Event{}, LeasedAt: now.Add(-startWithin - time.Second)},
-		{ID: uuid.UUID{2}, Target: target, Event: &Event{}, LeasedAt: now.Add(-LeaseDuration + time.Second)},
+		{ID: uuid.UUID{1}, TargetID: target, Event: &Event{}, LeasedAt: now.Add(-startWithin - time.Second)},
+		{ID: uuid.UUID{2}, TargetID: target, Event: &Event{}, LeasedAt: now.Add(-LeaseDuration + time.Second)},
 	}
 	d.enqueueClaimed(jobs)
 	require.Eventually(t, func() bool { return d.QueuedCount() == 0 && d.InFlightCount() == 0 }, time.Minute, time.Millisecond)

@@ -40,7 +40,7 @@ type CommitLease struct {
 // LeasedDelivery is a delivery whose lease this process holds.
 type LeasedDelivery struct {
 	ID              uuid.UUID
-	Target          uuid.UUID
+	TargetID        uuid.UUID
 	IsIntegration   bool // Target is an integration, else an endpoint
 	Priority        hub.Priority
 	Event           *Event

@@ -19,7 +19,7 @@ var retryDelays = [...]time.Duration{time.Second, 5 * time.Second, 25 * time.Sec
 
 const (
 	maxRetryAfter = time.Hour      // the longest Retry-After that is honoured
-	maxDeferral   = 24 * time.Hour // how long a peer may put a delivery off in all
+	maxDeferral   = 24 * time.Hour // how long a receiver may defer a delivery in total
 )
 
 // Reasons of parked and failed deliveries.
@@ -58,25 +58,25 @@ type Decision struct {
 }
 
 // Decide returns the decision about a delivery after an attempt. roundAt is when this round
-// of attempts began, spent how many attempts of it counted before this one.
-func Decide(o Response, spent int, roundAt, now time.Time) Decision {
+// of attempts began, counted how many attempts of it counted before this one.
+func Decide(response Response, counted int, roundAt, now time.Time) Decision {
 	switch {
-	case o.Complete && o.Status >= 200 && o.Status <= 299:
-		return Decision{Status: Delivered, CountedAttempts: spent + 1, Healthy: true}
-	case o.Complete && o.Status == http.StatusGone:
-		return Decision{Status: Parked, CountedAttempts: spent + 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}
-	case o.Complete && (o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable):
-		if wait, ok := parseRetryAfter(o.RetryAfter, now); ok {
+	case response.Complete && response.Status >= 200 && response.Status <= 299:
+		return Decision{Status: Delivered, CountedAttempts: counted + 1, Healthy: true}
+	case response.Complete && response.Status == http.StatusGone:
+		return Decision{Status: Parked, CountedAttempts: counted + 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}
+	case response.Complete && (response.Status == http.StatusTooManyRequests || response.Status == http.StatusServiceUnavailable):
+		if wait, ok := parseRetryAfter(response.RetryAfter, now); ok {
 			if now.Add(wait).Sub(roundAt) > maxDeferral {
-				return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonDeferredTooLong, Healthy: true}
+				return Decision{Status: Parked, CountedAttempts: counted, Reason: ReasonDeferredTooLong, Healthy: true}
 			}
-			return Decision{Status: Pending, Wait: wait, CountedAttempts: spent, Healthy: true}
+			return Decision{Status: Pending, Wait: wait, CountedAttempts: counted, Healthy: true}
 		}
 	}
-	if spent < len(retryDelays) {
-		return Decision{Status: Pending, Wait: retryDelays[spent], CountedAttempts: spent + 1}
+	if counted < len(retryDelays) {
+		return Decision{Status: Pending, Wait: retryDelays[counted], CountedAttempts: counted + 1}
 	}
-	return Decision{Status: Parked, CountedAttempts: spent + 1, Reason: ReasonRetriesExhausted}
+	return Decision{Status: Parked, CountedAttempts: counted + 1, Reason: ReasonRetriesExhausted}
 }
 
 // parseRetryAfter reads seconds or an HTTP date, at least 1 s and at most 1 h.

@@ -67,15 +67,15 @@ func parseDue(payload string) (target uuid.UUID, priorities prioritySet, ok bool
 	return target, priorities, err == nil
 }
 
-// held returns how many deliveries of a priority wait, and places reserved for such.
-func (l *lane) held(p hub.Priority) int {
+// occupied returns how many deliveries of a priority wait, and places reserved for such.
+func (l *lane) occupied(p hub.Priority) int {
 	return l.queues[rank(p)].len() + l.reserved[rank(p)]
 }
 
 // aheadOfBulk returns how many deliveries wait that go before bulk, and places reserved for
 // normal ones. Few of the places reserved for high ones are needed.
 func (l *lane) aheadOfBulk() int {
-	return l.queues[rank(hub.PriorityHigh)].len() + l.held(hub.PriorityNormal)
+	return l.queues[rank(hub.PriorityHigh)].len() + l.occupied(hub.PriorityNormal)
 }
 
 // freeCapacity returns how many more deliveries of a priority may be taken. Bulk takes none
@@ -84,9 +84,9 @@ func (l *lane) freeCapacity(concurrency int, p hub.Priority) int {
 	free := l.capacity(concurrency) - l.aheadOfBulk()
 	switch p {
 	case hub.PriorityHigh:
-		return max(free-l.reserved[rank(p)], maxHighPlaces-l.held(p))
+		return max(free-l.reserved[rank(p)], maxHighPlaces-l.occupied(p))
 	case hub.PriorityBulk:
-		return l.bulkCapacity(concurrency) - l.held(hub.PriorityBulk)
+		return l.bulkCapacity(concurrency) - l.occupied(hub.PriorityBulk)
 	default:
 		return free
 	}
@@ -110,7 +110,7 @@ func (l *lane) isLow(concurrency int) bool {
 	if l.backlog&^setOf(hub.PriorityBulk) != 0 && 2*l.freeCapacity(concurrency, hub.PriorityNormal) >= l.capacity(concurrency) {
 		return true
 	}
-	if l.backlog.has(hub.PriorityHigh) && 2*l.held(hub.PriorityHigh) < maxHighPlaces {
+	if l.backlog.has(hub.PriorityHigh) && 2*l.occupied(hub.PriorityHigh) < maxHighPlaces {
 		return true
 	}
 	return l.backlog.has(hub.PriorityBulk) && 2*l.freeCapacity(concurrency, hub.PriorityBulk) >= l.bulkCapacity(concurrency)

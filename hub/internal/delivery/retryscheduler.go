@@ -36,21 +36,21 @@ type RetryScheduler struct {
 	schedule    chan scheduledRetry
 	quota       retryQuota
 	shortDelays shortDelays
-	due         chan retryKey
+	due         chan waitingRetry
 	lastWarning atomic.Int64 // unix seconds of the last warning about Redis
 }
 
-// retryKey names a retry. target and tenant are uuid.Nil in tasks of processes that do not
+// waitingRetry is a retry. target and tenant are uuid.Nil in tasks of processes that do not
 // write them.
-type retryKey struct {
+type waitingRetry struct {
 	id             uuid.UUID
 	attempts       int32
 	target, tenant uuid.UUID
-	kept           *LeasedDelivery // has no row, if its lease is still there; nil: has one
+	kept           *LeasedDelivery // the delivery, if it may have no row; nil: it has one
 }
 
 type scheduledRetry struct {
-	retryKey
+	waitingRetry
 	at time.Time
 }
 
@@ -65,7 +65,7 @@ func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatche
 		schedule:    make(chan scheduledRetry, scheduleQueue),
 		quota:       newRetryQuota(),
 		shortDelays: newShortDelays(),
-		due:         make(chan retryKey, maxRetriesPerClaim*4),
+		due:         make(chan waitingRetry, maxRetriesPerClaim*4),
 	}
 	dispatcher.kept = newKeptRetries(&r.quota)
 	r.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
@@ -93,7 +93,7 @@ func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 		if a.Decision.Status != Pending {
 			continue
 		}
-		key := retryKey{id: a.ID, attempts: int32(a.PriorAttempts + 1), target: a.Target, tenant: a.Event.TenantID}
+		key := waitingRetry{id: a.ID, attempts: int32(a.PriorAttempts + 1), target: a.TargetID, tenant: a.Event.TenantID}
 		if a.IsKept() {
 			if !r.keep(key, a, now) {
 				unkept = append(unkept, a.CommitLease.ID)
@@ -131,7 +131,7 @@ func (r *RetryScheduler) materialize(leases []uuid.UUID) {
 
 // scheduleShort queues a retry whose delay is waited out here; false for other delays. What
 // does not fit is left to the sweep.
-func (r *RetryScheduler) scheduleShort(key retryKey, delay time.Duration, now time.Time) bool {
+func (r *RetryScheduler) scheduleShort(key waitingRetry, delay time.Duration, now time.Time) bool {
 	if _, isShort := r.shortDelays[delay]; !isShort {
 		return false
 	}
@@ -197,16 +197,16 @@ const (
 )
 
 // payload returns the task's payload: id, attempts, target, tenant.
-func (k retryKey) payload() []byte {
+func (k waitingRetry) payload() []byte {
 	payload := binary.BigEndian.AppendUint32(append(make([]byte, 0, retryPayload), k.id[:]...), uint32(k.attempts))
 	return append(append(payload, k.target[:]...), k.tenant[:]...)
 }
 
-func parseRetry(payload []byte) (retryKey, error) {
+func parseRetry(payload []byte) (waitingRetry, error) {
 	if len(payload) != bareRetryPayload && len(payload) != retryPayload {
-		return retryKey{}, fmt.Errorf("reading a retry task of %d bytes: %w", len(payload), asynq.SkipRetry)
+		return waitingRetry{}, fmt.Errorf("reading a retry task of %d bytes: %w", len(payload), asynq.SkipRetry)
 	}
-	key := retryKey{id: uuid.UUID(payload[:16]), attempts: int32(binary.BigEndian.Uint32(payload[16:]))}
+	key := waitingRetry{id: uuid.UUID(payload[:16]), attempts: int32(binary.BigEndian.Uint32(payload[16:]))}
 	if len(payload) == retryPayload {
 		key.target, key.tenant = uuid.UUID(payload[20:36]), uuid.UUID(payload[36:])
 	}

@@ -47,7 +47,7 @@ func (s *simulation) targets(tenant uuid.UUID, n int, duration time.Duration) []
 func (s *simulation) add(targets ...uuid.UUID) {
 	for _, target := range targets {
 		l := s.laneOf(target, uuid.Nil)
-		l.push(LeasedDelivery{Target: target, ReadyAt: s.now})
+		l.push(LeasedDelivery{TargetID: target, ReadyAt: s.now})
 		l.tenant.queued++
 		s.queued++
 		s.queueLane(l)

@@ -82,7 +82,7 @@ func (d *Dispatcher) attempt(w *worker, assigned assignment) laneUpdate {
 		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, CountedAttempts: delivery.CountedAttempts, Reason: ReasonErased}})
 		return laneUpdate{notSent: true}
 	}
-	target, err := d.Directory.Target(ctx, delivery.Target, delivery.IsIntegration)
+	target, err := d.Directory.Target(ctx, delivery.TargetID, delivery.IsIntegration)
 	if err != nil {
 		return laneUpdate{skipped: true}
 	}
@@ -98,7 +98,7 @@ func (d *Dispatcher) attempt(w *worker, assigned assignment) laneUpdate {
 			}
 		}
 		if d.Pacer != nil {
-			if wait, ok := d.Pacer.TakeTurn(ctx, delivery.Target, outcome.interval); !ok {
+			if wait, ok := d.Pacer.TakeTurn(ctx, delivery.TargetID, outcome.interval); !ok {
 				return laneUpdate{pacedFor: wait, hasInterval: true, interval: outcome.interval}
 			}
 		}

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	slowAttempt      = time.Second // lanes with slower attempts hold no more than can start in time
-	maxWakesOfOthers = 16          // wake tasks of one tenant per wakeInterval
-	reserveDivisor   = 8           // the last 1/8 of workers and places are for tenants that hold little
-	reservedPlaces   = 16          // places a tenant may hold where only the reserve is left
+	slowAttempt          = time.Second // lanes with slower attempts hold no more than can start in time
+	maxWakesOfOthers     = 16          // wake tasks of one tenant per wakeInterval
+	reserveDivisor       = 8           // the last 1/8 of workers and places are for tenants that hold little
+	maxPlacesFromReserve = 16          // places a tenant may hold where only the reserve is left
 )
 
 // tenantShare is what one tenant holds of the dispatcher: workers, places in the queue and
@@ -94,7 +94,7 @@ func (d *Dispatcher) freePlaces(l *lane, priority hub.Priority) int {
 		}
 		places = min(places, startable)
 	}
-	if priority == hub.PriorityHigh && l.held(priority) == 0 {
+	if priority == hub.PriorityHigh && l.occupied(priority) == 0 {
 		places = max(places, 1)
 	}
 	return max(0, places)
@@ -119,7 +119,7 @@ func (d *Dispatcher) tenantPlaces(t *tenantShare) int {
 		limit = t.limits.Queue
 	}
 	if free <= maxQueued/reserveDivisor {
-		limit = min(limit, reservedPlaces)
+		limit = min(limit, maxPlacesFromReserve)
 	}
 	return min(free, fairShare(t.queued, free, limit)-t.queued)
 }

@@ -193,13 +193,13 @@ func TestRetryQuota(t *testing.T) {
 
 func TestRetryTaskNamesTargetAndTenant(t *testing.T) {
 	t.Parallel()
-	key := retryKey{id: uuid.New(), attempts: 3, target: uuid.New(), tenant: uuid.New()}
+	key := waitingRetry{id: uuid.New(), attempts: 3, target: uuid.New(), tenant: uuid.New()}
 	read, err := parseRetry(key.payload())
 	require.NoError(t, err)
 	require.Equal(t, key, read)
 	read, err = parseRetry(key.payload()[:bareRetryPayload])
 	require.NoError(t, err)
-	require.Equal(t, retryKey{id: key.id, attempts: 3}, read)
+	require.Equal(t, waitingRetry{id: key.id, attempts: 3}, read)
 	_, err = parseRetry(key.payload()[:21])
 	require.Error(t, err)
 }

@@ -11,9 +11,9 @@ const (
 	maxShortDelayed   = 16384                 // retries that wait for one delay
 )
 
-// shortDelays hold the retries whose delay this process waits out itself, by delay: the first
-// ones of nearly all. A task in Redis for each cost more than the attempt; should the process
-// die, the sweep of another makes them as late as after a loss of Redis.
+// shortDelays hold the retries whose delay this process waits out itself, by delay. A task in
+// Redis for each would cost more than the attempt. If the process dies, the sweep of another
+// sends them late.
 type shortDelays map[time.Duration]chan scheduledRetry
 
 func newShortDelays() shortDelays {
@@ -27,7 +27,7 @@ func newShortDelays() shortDelays {
 }
 
 // add queues a retry with one of the delays, unless too many wait.
-func (s shortDelays) add(key retryKey, delay time.Duration, now time.Time) {
+func (s shortDelays) add(key waitingRetry, delay time.Duration, now time.Time) {
 	select {
 	case s[delay] <- scheduledRetry{key, slotAfter(now.Add(delay))}:
 	default:
@@ -39,13 +39,13 @@ func slotAfter(at time.Time) time.Time { return at.Add(shortDelaySlot).Truncate(
 
 // run passes on the retries of each delay when they are due, until ctx ends. Those of one
 // delay become due in the order in which they were added.
-func (s shortDelays) run(ctx context.Context, due chan<- retryKey) {
+func (s shortDelays) run(ctx context.Context, due chan<- waitingRetry) {
 	for _, waiting := range s {
 		go passWhenDue(ctx, waiting, due)
 	}
 }
 
-func passWhenDue(ctx context.Context, waiting <-chan scheduledRetry, due chan<- retryKey) {
+func passWhenDue(ctx context.Context, waiting <-chan scheduledRetry, due chan<- waitingRetry) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -62,7 +62,7 @@ func passWhenDue(ctx context.Context, waiting <-chan scheduledRetry, due chan<- 
 				}
 			}
 			select {
-			case due <- retry.retryKey:
+			case due <- retry.waitingRetry:
 			case <-ctx.Done():
 				return
 			}

@@ -12,17 +12,17 @@ import (
 // added, and none before.
 func TestShortDelays(t *testing.T) {
 	t.Parallel()
-	delays, due := newShortDelays(), make(chan retryKey, 10)
+	delays, due := newShortDelays(), make(chan waitingRetry, 10)
 	require.Contains(t, delays, time.Second)
 	require.Contains(t, delays, 5*time.Second)
 	require.NotContains(t, delays, 25*time.Second)
 	delays.run(t.Context(), due)
-	later, first, second := retryKey{id: uuid.New()}, retryKey{id: uuid.New()}, retryKey{id: uuid.New()}
+	later, first, second := waitingRetry{id: uuid.New()}, waitingRetry{id: uuid.New()}, waitingRetry{id: uuid.New()}
 	now := time.Now()
 	delays.add(later, 5*time.Second, now.Add(-3*time.Second)) // two seconds from now
 	delays.add(first, time.Second, now)
 	delays.add(second, time.Second, now.Add(100*time.Millisecond))
-	for i, expected := range []retryKey{first, second, later} {
+	for i, expected := range []waitingRetry{first, second, later} {
 		require.Equal(t, expected, <-due)
 		require.GreaterOrEqual(t, time.Since(now), []time.Duration{time.Second, 1100 * time.Millisecond, 2 * time.Second}[i])
 	}
@@ -33,7 +33,7 @@ func TestShortDelaysAreBounded(t *testing.T) {
 	t.Parallel()
 	delays := newShortDelays()
 	for range maxShortDelayed + 5 {
-		delays.add(retryKey{id: uuid.New()}, time.Second, time.Now())
+		delays.add(waitingRetry{id: uuid.New()}, time.Second, time.Now())
 	}
 	require.Len(t, delays[time.Second], maxShortDelayed)
 }
@@ -45,10 +45,10 @@ func TestShortRetriesOfATenantAreBounded(t *testing.T) {
 	r := &RetryScheduler{quota: newRetryQuota(), shortDelays: newShortDelays()}
 	now, tenant := time.Unix(1767323045, 0), uuid.New()
 	for range maxShortPerSecond + 500 {
-		require.True(t, r.scheduleShort(retryKey{id: uuid.New(), tenant: tenant}, time.Second, now))
+		require.True(t, r.scheduleShort(waitingRetry{id: uuid.New(), tenant: tenant}, time.Second, now))
 	}
 	require.Len(t, r.shortDelays[time.Second], maxShortPerSecond)
-	require.True(t, r.scheduleShort(retryKey{id: uuid.New(), tenant: uuid.New()}, time.Second, now))
+	require.True(t, r.scheduleShort(waitingRetry{id: uuid.New(), tenant: uuid.New()}, time.Second, now))
 	require.Len(t, r.shortDelays[time.Second], maxShortPerSecond+1)
-	require.False(t, r.scheduleShort(retryKey{id: uuid.New(), tenant: tenant}, 25*time.Second, now))
+	require.False(t, r.scheduleShort(waitingRetry{id: uuid.New(), tenant: tenant}, 25*time.Second, now))
 }

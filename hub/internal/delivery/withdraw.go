@@ -28,8 +28,8 @@ func setOfIDs(ids []uuid.UUID) map[uuid.UUID]bool {
 	return set
 }
 
-// withdraw settles without an attempt what waits in this process and is meant.
-func (d *Dispatcher) withdraw(isMeant func(LeasedDelivery) bool, status Status, reason string) {
+// withdraw settles, without an attempt, the waiting deliveries that selects accepts.
+func (d *Dispatcher) withdraw(selects func(LeasedDelivery) bool, status Status, reason string) {
 	var withdrawn []LeasedDelivery
 	d.mu.Lock()
 	for id, leasedAt := range d.withdrawn { // its delivery left this process's queue long ago
@@ -40,7 +40,7 @@ func (d *Dispatcher) withdraw(isMeant func(LeasedDelivery) bool, status Status, 
 	for _, l := range d.lanes {
 		for i := range l.queues {
 			for _, delivery := range l.queues[i].waiting() {
-				if !isMeant(delivery) || d.withdrawn[delivery.ID].Equal(delivery.LeasedAt) {
+				if !selects(delivery) || d.withdrawn[delivery.ID].Equal(delivery.LeasedAt) {
 					continue
 				}
 				if d.withdrawn == nil {

@@ -27,7 +27,7 @@ func TestWithdrawnDeliveriesAreNotAttempted(t *testing.T) {
 	d.mu.Lock()
 	for n := range 4 {
 		event := &Event{Seq: logid.NewSeq(time.Now()), Body: []byte(`{}`)}
-		waiting = append(waiting, LeasedDelivery{ID: logid.Delivery(event.Seq, 1), Target: target, Event: event, LeasedAt: time.Now(), CountedAttempts: n % 2})
+		waiting = append(waiting, LeasedDelivery{ID: logid.Delivery(event.Seq, 1), TargetID: target, Event: event, LeasedAt: time.Now(), CountedAttempts: n % 2})
 		d.laneOf(target, uuid.Nil).push(waiting[n])
 	}
 	d.mu.Unlock()

@@ -95,7 +95,7 @@ func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 }
 
 // PublishBatch serves POST /api/v1/events/batch: all events or none; 200 with the
-// first answer where all of them came before, with the same ids or Idempotency-Key.
+// first result where all of them came before, with the same ids or Idempotency-Key.
 func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
 	span := g.begin(c)
 	err := g.publishBatch(c, span)

@@ -40,8 +40,8 @@ func LockOrders(ctx context.Context, tx pgx.Tx, table string, ids []uuid.UUID) e
 
 // Order names the order of a target and an ordering key.
 type Order struct {
-	Target uuid.UUID
-	Key    string
+	TargetID uuid.UUID
+	Key      string
 }
 
 // OrderState is whether the key of an order could be locked now.
@@ -57,7 +57,7 @@ func OrderStates(ctx context.Context, pool *pgxpool.Pool, orders []Order) (map[O
 	}
 	targets, keys := make([]uuid.UUID, len(orders)), make([]string, len(orders))
 	for i, order := range orders {
-		targets[i], keys[i] = order.Target, order.Key
+		targets[i], keys[i] = order.TargetID, order.Key
 	}
 	rows, err := pool.Query(ctx, `
 		select u.target_id, u.key, exists (select from hub.ordering_keys k where k.target_id = u.target_id and k.key = u.key),
@@ -69,7 +69,7 @@ func OrderStates(ctx context.Context, pool *pgxpool.Pool, orders []Order) (map[O
 	states := make(map[Order]OrderState, len(orders))
 	var order Order
 	var state OrderState
-	_, err = pgx.ForEachRow(rows, []any{&order.Target, &order.Key, &state.Exists, &state.IsFree}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&order.TargetID, &order.Key, &state.Exists, &state.IsFree}, func() error {
 		states[order] = state
 		return nil
 	})

@@ -142,12 +142,13 @@ func (l *committer) answerFailed(requests []*preparedRequest, err error, storeAl
 	}
 }
 
-// insert stores prepared events in one transaction. Few travel together with the commit;
-// many are sent in parts, so that the memory they take is bounded. The lease returned also
+// insert stores prepared events in one transaction. Up to
+// maxDeliveries deliveries are sent in one round trip with the commit; more are sent in parts,
+// to bound memory. The lease returned also
 // covers the heads of orders.
 func (l *committer) insert(ctx context.Context, snapshot string, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
 	batch := &bulk.Batch{}
-	l.rows.queueAssertion(batch, snapshot, events)
+	l.rows.addAssertion(batch, snapshot, events)
 	if countDeliveries(events) > maxDeliveries || hasOrdered(events) {
 		err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) (err error) {
 			lease, err = l.insertInOrder(ctx, tx, batch, events, lease)
@@ -155,7 +156,7 @@ func (l *committer) insert(ctx context.Context, snapshot string, events []*prepa
 		})
 		return lease, err
 	}
-	l.rows.queue(batch, events, lease)
+	l.rows.addStatements(batch, events, lease)
 	if err := batch.Run(ctx, l.pool); err != nil {
 		return lease, fmt.Errorf("committing %d events: %w", len(events), err)
 	}
@@ -170,7 +171,7 @@ func (l *committer) insertInOrder(ctx context.Context, tx pgx.Tx, batch *bulk.Ba
 	var taken places
 	if hasOrdered(events) {
 		batch.Add(ledger.BoundLockWaitsSQL, nil)
-		taken = l.rows.queuePlaces(batch, events)
+		taken = l.rows.addOrderPlaces(batch, events)
 		batch.Add(ledger.WaitForLocksSQL, nil)
 	}
 	if err := batch.RunOn(ctx, tx.Conn()); err != nil {

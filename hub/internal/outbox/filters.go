@@ -34,13 +34,13 @@ var (
 	errTransactionCost = errors.New("the filters of the endpoints cost too much for so many events at once")
 )
 
-// filtering is what filters say about a publication.
-type filtering struct {
+// filterResults are the results of filters for a publication.
+type filterResults struct {
 	identity  *identity
 	event     *filter.Event
 	results   map[*filter.Filter]filter.Result
 	cost      uint64
-	unmatched int           // endpoints of the last look at the subscribers that do not get it
+	unmatched int           // endpoints whose filter did not match at the last evaluation
 	failed    []failedMatch // those of them whose filter could not be evaluated
 }
 
@@ -63,16 +63,16 @@ func (o *Outbox) identityOf(ctx context.Context, p *Publication) (*identity, err
 	if p.filtering != nil {
 		return p.filtering.identity, nil
 	}
-	its := &identity{id: p.ID, acceptedAt: o.now()}
-	its.bits, _ = hub.ParseEventID(p.ID) // checked on the way in
+	assigned := &identity{id: p.ID, acceptedAt: o.now()}
+	assigned.bits, _ = hub.ParseEventID(p.ID) // checked on the way in
 	if p.ID == "" {
 		var err error
-		if its.bits, its.acceptedAt, err = o.ids.Next(ctx, its.acceptedAt); err != nil {
+		if assigned.bits, assigned.acceptedAt, err = o.ids.Next(ctx, assigned.acceptedAt); err != nil {
 			return nil, errUnavailable(err)
 		}
-		its.id = hub.FormatEventID(its.bits)
+		assigned.id = hub.FormatEventID(assigned.bits)
 	}
-	return its, nil
+	return assigned, nil
 }
 
 // timestamp returns the time in the envelope of an event that is accepted at a time.
@@ -223,15 +223,15 @@ func (p *Publication) evaluateOne(ctx context.Context, f *filter.Filter, cost, l
 	return cost + result.Cost, nil
 }
 
-func (o *Outbox) newFiltering(ctx context.Context, p *Publication) (*filtering, error) {
-	its, err := o.identityOf(ctx, p)
+func (o *Outbox) newFiltering(ctx context.Context, p *Publication) (*filterResults, error) {
+	assigned, err := o.identityOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return &filtering{
-		identity: its, results: make(map[*filter.Filter]filter.Result),
+	return &filterResults{
+		identity: assigned, results: make(map[*filter.Filter]filter.Result),
 		event: filter.NewEvent(hub.Event{
-			ID: its.id, Product: p.Product, Type: p.Type, Time: p.timestamp(its.acceptedAt), CorrelationID: p.CorrelationID, Data: p.Data,
+			ID: assigned.id, Product: p.Product, Type: p.Type, Time: p.timestamp(assigned.acceptedAt), CorrelationID: p.CorrelationID, Data: p.Data,
 		}),
 	}, nil
 }

@@ -132,7 +132,7 @@ func (l *committer) storeOneByOne(ctx context.Context, snapshot string, requests
 // tries the one that was tried least, waiting for the lock.
 func (l *committer) commitLocked(ctx context.Context, batch []*request) {
 	l.stillLocked = nil
-	l.commitBoth(ctx, batch)
+	l.commitPlainAndIdempotent(ctx, batch)
 	if len(l.stillLocked) > 0 {
 		next := slices.MinFunc(l.stillLocked, func(a, b *request) int { return cmp.Compare(a.lockTries, b.lockTries) })
 		for _, r := range l.stillLocked {
@@ -142,14 +142,14 @@ func (l *committer) commitLocked(ctx context.Context, batch []*request) {
 		}
 		next.lockTries++
 		l.waitsForLocks = true
-		l.commitBoth(ctx, []*request{next})
+		l.commitPlainAndIdempotent(ctx, []*request{next})
 		l.waitsForLocks = false
 	}
 	l.rows = rows{} // its buffers have the size of the largest
 }
 
-// commitBoth stores requests of both kinds.
-func (l *committer) commitBoth(ctx context.Context, batch []*request) {
+// commitPlainAndIdempotent stores requests of both kinds.
+func (l *committer) commitPlainAndIdempotent(ctx context.Context, batch []*request) {
 	var plain, idempotent []*request
 	for _, r := range batch {
 		if r.isIdempotent() {

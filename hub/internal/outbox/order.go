@@ -27,10 +27,10 @@ type orderPlace struct {
 func (p *prepared) isOrdered(i int) bool { return p.OrderingKey != "" && p.targets[i].Ordered }
 
 // isBehind reports whether the delivery to target i waits for others of its key.
-func (p *prepared) isBehind(i int) bool { return p.places != nil && p.places[i].isBehind }
+func (p *prepared) isBehind(i int) bool { return p.orderPlaces != nil && p.orderPlaces[i].isBehind }
 
 // isTimed reports whether the delivery to target i may not be due at once.
-func (p *prepared) isTimed(i int) bool { return p.isHeld || p.isOrdered(i) }
+func (p *prepared) isTimed(i int) bool { return p.isDeletion || p.isOrdered(i) }
 
 // orderingKey returns the key by which the delivery to target i has a place; "" if it has none.
 func (p *prepared) orderingKey(i int) string {
@@ -60,7 +60,7 @@ func ordersOf(events []*prepared) (orders []ledger.Order) {
 	for _, event := range events {
 		for i, target := range event.targets {
 			if event.isOrdered(i) {
-				orders = append(orders, ledger.Order{Target: target.ID, Key: event.OrderingKey})
+				orders = append(orders, ledger.Order{TargetID: target.ID, Key: event.OrderingKey})
 			}
 		}
 	}
@@ -85,26 +85,26 @@ type places struct {
 	hasHead map[ledger.Order]bool  // others go first
 }
 
-// queuePlaces adds the statement that takes places for the ordered deliveries of prepared
+// addOrderPlaces adds the statement that takes places for the ordered deliveries of prepared
 // events. Once it ran, [places.assign] assigns them to the events. The keys stay locked until
 // the transaction ends, so places are taken in the order of the commits.
-func (r *rows) queuePlaces(batch *bulk.Batch, events []*prepared) places {
-	r.places.Reset(bulk.UUIDs, bulk.Texts, bulk.UUIDs)
+func (r *rows) addOrderPlaces(batch *bulk.Batch, events []*prepared) places {
+	r.orderPlaces.Reset(bulk.UUIDs, bulk.Texts, bulk.UUIDs)
 	taken := places{counts: make(map[ledger.Order]int64), next: make(map[ledger.Order]int64), hasHead: make(map[ledger.Order]bool)}
 	for _, event := range events {
-		event.places = nil
+		event.orderPlaces = nil
 		for i, target := range event.targets {
 			if !event.isOrdered(i) {
 				continue
 			}
-			taken.counts[ledger.Order{Target: target.ID, Key: event.OrderingKey}]++
-			r.places[0].UUID(target.ID)
-			r.places[1].Text(event.OrderingKey)
-			r.places[2].UUID(logid.Delivery(event.event.Seq, i+1))
+			taken.counts[ledger.Order{TargetID: target.ID, Key: event.OrderingKey}]++
+			r.orderPlaces[0].UUID(target.ID)
+			r.orderPlaces[1].Text(event.OrderingKey)
+			r.orderPlaces[2].UUID(logid.Delivery(event.event.Seq, i+1))
 		}
 	}
-	batch.AddQuery(takePlacesSQL, r.places, func(values [][]byte) {
-		order := ledger.Order{Target: uuid.UUID(values[0]), Key: string(values[1])}
+	batch.AddQuery(takePlacesSQL, r.orderPlaces, func(values [][]byte) {
+		order := ledger.Order{TargetID: uuid.UUID(values[0]), Key: string(values[1])}
 		accepted, waiting := int64(binary.BigEndian.Uint64(values[2])), int64(binary.BigEndian.Uint64(values[3]))
 		taken.next[order] = accepted - taken.counts[order] + 1
 		taken.hasHead[order] = waiting > taken.counts[order]
@@ -119,11 +119,11 @@ func (p places) assign(events []*prepared) {
 			if !event.isOrdered(i) {
 				continue
 			}
-			if event.places == nil {
-				event.places = make([]orderPlace, len(event.targets))
+			if event.orderPlaces == nil {
+				event.orderPlaces = make([]orderPlace, len(event.targets))
 			}
-			order := ledger.Order{Target: target.ID, Key: event.OrderingKey}
-			event.places[i] = orderPlace{number: p.next[order], isBehind: p.hasHead[order]}
+			order := ledger.Order{TargetID: target.ID, Key: event.OrderingKey}
+			event.orderPlaces[i] = orderPlace{number: p.next[order], isBehind: p.hasHead[order]}
 			p.next[order]++
 			p.hasHead[order] = true
 		}
@@ -136,28 +136,28 @@ func (p places) assign(events []*prepared) {
 func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease) *delivery.CommitLease {
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.isHeld || !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target, event.priority) {
+			if event.isDeletion || !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target, event.priority) {
 				continue
 			}
 			if lease == nil {
 				lease = o.newLease()
 			}
-			event.hasPlace[i] = true
+			event.hasQueuePlace[i] = true
 			lease.WithoutRow++
 		}
 	}
 	return lease
 }
 
-// queueTimed adds the rows of deliveries that may not be due at once: of ordered ones that the
+// addTimedInserts adds the rows of deliveries that may not be due at once: of ordered ones that the
 // lease does not cover, with the places of those behind others, and of deletions.
-func (r *rows) queueTimed(batch *bulk.Batch, events []*prepared, partition string) {
+func (r *rows) addTimedInserts(batch *bulk.Batch, events []*prepared, partition string) {
 	r.timed.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools, bulk.Int2s, bulk.Texts, bulk.Bools, bulk.Bools)
 	r.queued.Reset(bulk.UUIDs, bulk.Texts, bulk.Int8s, bulk.UUIDs)
 	hasRows, hasQueued := false, false
 	for _, event := range events {
 		for i, target := range event.targets {
-			if !event.isTimed(i) || event.hasPlace[i] {
+			if !event.isTimed(i) || event.hasQueuePlace[i] {
 				continue
 			}
 			hasRows = true
@@ -167,12 +167,12 @@ func (r *rows) queueTimed(batch *bulk.Batch, events []*prepared, partition strin
 			c[colDeliveryPriority].Int2(int16(event.priority))
 			c[colDeliveryOrderingKey].OptionalText(event.orderingKey(i))
 			c[colDeliveryBehind].Bool(event.isBehind(i))
-			c[colDeliveryHeld].Bool(event.isHeld)
+			c[colDeliveryHeld].Bool(event.isDeletion)
 			if event.isBehind(i) {
 				hasQueued = true
 				r.queued[0].UUID(target.ID)
 				r.queued[1].Text(event.OrderingKey)
-				r.queued[2].Int8(event.places[i].number)
+				r.queued[2].Int8(event.orderPlaces[i].number)
 				r.queued[3].UUID(id)
 			}
 		}

@@ -37,7 +37,7 @@ type Publication struct {
 	TenantID       uuid.UUID
 	Environment    hub.Environment
 	Product        string
-	ExampleOf      string // of a ping with the example of an event type: the product whose type it is, "" otherwise. The envelope has this product; the log has Product, the hub
+	ExampleOf      string // set for pings that carry an example: the product whose type it is. The envelope names that product; the log names the hub
 	Type           string
 	CorrelationID  string
 	OrderingKey    string                // "": no order
@@ -54,7 +54,7 @@ type Publication struct {
 	Allowance      *eventtype.Allowance  // of the request; set with Key
 	Trace          *trace.SpanContext    // parent of the attempts' spans; nil = not traced
 
-	filtering *filtering // what filters say about it; nil = none was evaluated
+	filtering *filterResults // nil: no filter was evaluated
 }
 
 // Result is the result of one publication.
@@ -73,7 +73,7 @@ type Dispatcher interface {
 	Release(target uuid.UUID, priority hub.Priority)
 	// Dispatch queues committed deliveries whose places were reserved. lease covers the
 	// ones without rows; nil if every one has a row.
-	Dispatch(jobs []delivery.LeasedDelivery, lease *delivery.CommitLease)
+	Dispatch(deliveries []delivery.LeasedDelivery, lease *delivery.CommitLease)
 	// AnnounceBacklog notes that a target has rows without a place, and has a process claim them.
 	AnnounceBacklog(target uuid.UUID, priority hub.Priority)
 }
@@ -170,22 +170,20 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, re
 	return o
 }
 
-// IndexSubjects makes the events of hosted products be found in the log by who they are
-// about. It must be called before anything is published.
+// IndexSubjects lets the log find events of these products by the persons they are about. It must be called before anything is published.
 func (o *Outbox) IndexSubjects(products []string) *Outbox {
 	o.hosted = products
 	return o
 }
 
-// CheckTypes makes the events of hosted products be checked against their types and counted
-// where they do not agree. It must be called before anything is published.
+// CheckTypes checks events of hosted products against their types, and counts those that do
+// not agree. It must be called before anything is published.
 func (o *Outbox) CheckTypes(types *eventtype.Catalog) *Outbox {
 	o.types = types
 	return o
 }
 
-// KeepFilterErrors makes errors count, by endpoint, what filters could not be evaluated for.
-// It must be called before anything is published.
+// KeepFilterErrors records filters that could not be evaluated, by endpoint. It must be called before anything is published.
 func (o *Outbox) KeepFilterErrors(errors *filter.Errors) *Outbox {
 	o.filterErrors = errors
 	return o

@@ -21,13 +21,13 @@ import (
 // prepared is a publication with its ids, envelope and receivers.
 type prepared struct {
 	*Publication
-	event    *delivery.Event
-	priority hub.Priority // the publication's, or that of its type
-	isHeld   bool         // a person's deletion: sent when what is under way about the person has ended
-	targets  []*directory.Target
-	hasPlace []bool       // by target: has a place in this process's queue
-	places   []orderPlace // by target, in the order of its key; nil: none of them is ordered, or not taken yet
-	subjects string       // who it is about, as an array for hub.events; "": nobody, or its product has no log of its own
+	event         *delivery.Event
+	priority      hub.Priority // the publication's, or that of its type
+	isDeletion    bool         // a person's deletion: sent when what is under way about the person has ended
+	targets       []*directory.Target
+	hasQueuePlace []bool       // by target: has a place in this process's queue
+	orderPlaces   []orderPlace // by target, in the order of its key; nil: none of them is ordered, or not taken yet
+	subjects      string       // who it is about, as an array for hub.events; "": about no person, or its product is not hosted
 }
 
 // resolve returns the receivers of each publication of a request by the configuration as
@@ -102,7 +102,7 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: cmp.Or(p.ExampleOf, p.Product), Type: p.Type, Time: p.timestamp(now), CorrelationID: p.CorrelationID, Data: p.Data,
 	})
-	result := &prepared{Publication: p, event: event, priority: priorityOf(p), isHeld: isDeletion(p), targets: targets, hasPlace: make([]bool, len(targets))}
+	result := &prepared{Publication: p, event: event, priority: priorityOf(p), isDeletion: isDeletion(p), targets: targets, hasQueuePlace: make([]bool, len(targets))}
 	if slices.Contains(o.hosted, p.Product) {
 		result.subjects = subject.Array(subject.Scope{TenantID: p.TenantID, Environment: p.Environment}.Terms(p.Data))
 	}
@@ -129,10 +129,10 @@ func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
 	lease := o.newLease()
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.isHeld || event.isOrdered(i) {
+			if event.isDeletion || event.isOrdered(i) {
 				continue // reserveHeads does for ordered ones, once it is known which they are
 			}
-			if event.hasPlace[i] = o.dispatcher.Reserve(target, event.priority); event.hasPlace[i] {
+			if event.hasQueuePlace[i] = o.dispatcher.Reserve(target, event.priority); event.hasQueuePlace[i] {
 				lease.WithoutRow++
 			}
 		}
@@ -153,9 +153,9 @@ func (o *Outbox) newLease() *delivery.CommitLease {
 func (o *Outbox) release(events []*prepared) {
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.hasPlace[i] {
+			if event.hasQueuePlace[i] {
 				o.dispatcher.Release(target.ID, event.priority)
-				event.hasPlace[i] = false
+				event.hasQueuePlace[i] = false
 			}
 		}
 	}
@@ -168,14 +168,14 @@ func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.Commit
 	now := l.now()
 	for _, event := range events {
 		for i, target := range event.targets {
-			if !event.hasPlace[i] {
-				if !event.isHeld && !event.isBehind(i) {
+			if !event.hasQueuePlace[i] {
+				if !event.isDeletion && !event.isBehind(i) {
 					l.dispatcher.AnnounceBacklog(target.ID, event.priority)
 				}
 				continue
 			}
 			deliveries = append(deliveries, delivery.LeasedDelivery{
-				ID: logid.Delivery(event.event.Seq, i+1), Target: target.ID, IsIntegration: target.Peer != nil, Priority: event.priority, Event: event.event,
+				ID: logid.Delivery(event.event.Seq, i+1), TargetID: target.ID, IsIntegration: target.Peer != nil, Priority: event.priority, Event: event.event,
 				RoundAt: now, ReadyAt: now, LeasedAt: lease.TakenAt, CommitLease: lease, OrderingKey: event.orderingKey(i),
 			})
 		}

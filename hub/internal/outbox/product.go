@@ -82,7 +82,7 @@ func (o *Outbox) PublishInTx(ctx context.Context, tx pgx.Tx, publications []*Pub
 	rows, first := &rows{}, publications[0]
 	if hasOrdered(stored) {
 		batch := &bulk.Batch{}
-		taken := rows.queuePlaces(batch, stored)
+		taken := rows.addOrderPlaces(batch, stored)
 		if err := batch.RunOn(ctx, tx.Conn()); err != nil {
 			return nil, fmt.Errorf("taking places for event %s: %w", first.Type, err)
 		}
@@ -99,7 +99,7 @@ func (o *Outbox) PublishInTx(ctx context.Context, tx pgx.Tx, publications []*Pub
 	for i, event := range stored {
 		ids[i] = event.event.ID
 		deliveries += len(event.targets)
-		if event.isHeld {
+		if event.isDeletion {
 			continue
 		}
 		for _, target := range event.targets {

@@ -24,13 +24,13 @@ type rows struct {
 	deltas, lease      bulk.Columns
 	erasures           bulk.Columns
 	assertion          bulk.Columns
-	places             bulk.Columns // deliveries that take a place in an order
+	orderPlaces        bulk.Columns // deliveries that take a place in an order
 	timed, queued      bulk.Columns // of a day: deliveries with rows that may not be due at once, and those behind others
 	leaseEntries       []byte       // the lease's deliveries, as hub.leases has them
 }
 
-// queueAssertion adds the statement that fails if a tenant changed since a snapshot.
-func (r *rows) queueAssertion(batch *bulk.Batch, snapshot string, events []*prepared) {
+// addAssertion adds the statement that fails if a tenant changed since a snapshot.
+func (r *rows) addAssertion(batch *bulk.Batch, snapshot string, events []*prepared) {
 	r.assertion.Reset(bulk.Texts, bulk.UUIDs, bulk.Texts)
 	r.assertion[0].Text(snapshot)
 	seenTenants, seenProducts := make(map[uuid.UUID]bool, len(events)), make(map[string]bool, 1)
@@ -52,7 +52,7 @@ func (r *rows) queueAssertion(batch *bulk.Batch, snapshot string, events []*prep
 func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*prepared, lease *delivery.CommitLease) error {
 	if lease != nil && countDeliveries(events) > maxDeliveries {
 		batch := &bulk.Batch{}
-		r.queueLease(batch, events, lease)
+		r.addLeaseInsert(batch, events, lease)
 		if err := batch.RunOn(ctx, tx.Conn()); err != nil {
 			return fmt.Errorf("storing the lease of %d deliveries: %w", lease.WithoutRow, err)
 		}
@@ -65,7 +65,7 @@ func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*prepared,
 			n++
 		}
 		batch := &bulk.Batch{}
-		r.queue(batch, events[:n], lease)
+		r.addStatements(batch, events[:n], lease)
 		if err := batch.RunOn(ctx, tx.Conn()); err != nil {
 			return fmt.Errorf("storing %d events: %w", n, err)
 		}
@@ -74,11 +74,11 @@ func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*prepared,
 	return nil
 }
 
-// queue adds the inserts of prepared events to a batch, with rows for the
+// addStatements adds the inserts of prepared events to a batch, with rows for the
 // deliveries that the lease does not cover. The batch uses the buffers: it must have run
 // before the next one is queued.
-func (r *rows) queue(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
-	isTimed := hasOrdered(events) || hasHeld(events)
+func (r *rows) addStatements(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
+	isTimed := hasOrdered(events) || hasDeletion(events)
 	for day, rest := 0, events; len(rest) > 0; day++ {
 		n := 1
 		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
@@ -88,20 +88,20 @@ func (r *rows) queue(batch *bulk.Batch, events []*prepared, lease *delivery.Comm
 			r.events, r.deliveries = append(r.events, nil), append(r.deliveries, nil)
 		}
 		partition := logid.Partition(rest[0].event.Seq)
-		queueEvents(batch, &r.events[day], rest[:n], partition)
-		queueDeliveries(batch, &r.deliveries[day], rest[:n], partition)
+		addEventInserts(batch, &r.events[day], rest[:n], partition)
+		addDeliveryInserts(batch, &r.deliveries[day], rest[:n], partition)
 		if isTimed {
-			r.queueTimed(batch, rest[:n], partition)
+			r.addTimedInserts(batch, rest[:n], partition)
 		}
 		rest = rest[n:]
 	}
 	if lease != nil {
-		r.queueLease(batch, events, lease)
+		r.addLeaseInsert(batch, events, lease)
 	}
 	if countDeliveries(events) > 0 {
-		r.queueDeltas(batch, events)
+		r.addDeltaInserts(batch, events)
 	}
-	r.queueErasures(batch, events)
+	r.addErasureInserts(batch, events)
 }
 
 func countDeliveries(events []*prepared) int {
@@ -118,7 +118,7 @@ func hasPriorities(events []*prepared) bool {
 	return slices.ContainsFunc(events, func(event *prepared) bool { return event.priority != hub.PriorityNormal })
 }
 
-func queueEvents(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
+func addEventInserts(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
 	types, column, parameter := eventTypes, "", ""
 	withPriority := hasPriorities(events)
 	if withPriority {
@@ -149,9 +149,9 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, p
 			u(seq, id, tenant, environment, product, type, correlation_id, deliveries, body, subjects, ordering_key`+column+`)`, c)
 }
 
-// queueDeliveries adds rows, due at once, for the deliveries without a place in this
+// addDeliveryInserts adds rows, due at once, for the deliveries without a place in this
 // process's queue.
-func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
+func addDeliveryInserts(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
 	types, column, parameter := deliveryTypes, "", ""
 	withPriority := hasPriorities(events)
 	if withPriority {
@@ -162,7 +162,7 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, events []*prepare
 	hasRows := false
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.hasPlace[i] || event.isTimed(i) {
+			if event.hasQueuePlace[i] || event.isTimed(i) {
 				continue
 			}
 			hasRows = true
@@ -192,12 +192,12 @@ func addDelivery(c bulk.Columns, event *prepared, target *directory.Target, id u
 	c[colDeliveryIntegration].Bool(target.Peer != nil)
 }
 
-// queueLease adds the lease, which covers the deliveries with a place.
-func (r *rows) queueLease(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
+// addLeaseInsert adds the lease, which covers the deliveries with a place.
+func (r *rows) addLeaseInsert(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
 	r.leaseEntries = r.leaseEntries[:0]
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.hasPlace[i] {
+			if event.hasQueuePlace[i] {
 				id := logid.Delivery(event.event.Seq, i+1)
 				r.leaseEntries = append(append(r.leaseEntries, id[:]...), target.ID[:]...)
 				isIntegration := byte(0)
@@ -214,16 +214,16 @@ func (r *rows) queueLease(batch *bulk.Batch, events []*prepared, lease *delivery
 	batch.Add(`insert into hub.leases (id, deliveries) select * from unnest($1::uuid[], $2::bytea[])`, r.lease)
 }
 
-// hasHeld reports whether an event is the deletion of a person.
-func hasHeld(events []*prepared) bool {
-	return slices.ContainsFunc(events, func(event *prepared) bool { return event.isHeld })
+// hasDeletion reports whether an event is the deletion of a person.
+func hasDeletion(events []*prepared) bool {
+	return slices.ContainsFunc(events, func(event *prepared) bool { return event.isDeletion })
 }
 
-// queueErasures requests an erasure for each patient.deleted event that is no example.
-func (r *rows) queueErasures(batch *bulk.Batch, events []*prepared) {
+// addErasureInserts requests an erasure for each patient.deleted event that is no example.
+func (r *rows) addErasureInserts(batch *bulk.Batch, events []*prepared) {
 	hasRows := false
 	for _, event := range events {
-		if !event.isHeld {
+		if !event.isDeletion {
 			continue
 		}
 		if !hasRows {
@@ -239,8 +239,8 @@ func (r *rows) queueErasures(batch *bulk.Batch, events []*prepared) {
 	}
 }
 
-// queueDeltas counts what the commit accepts, by minute, tenant and target.
-func (r *rows) queueDeltas(batch *bulk.Batch, events []*prepared) {
+// addDeltaInserts counts what the commit accepts, by minute, tenant and target.
+func (r *rows) addDeltaInserts(batch *bulk.Batch, events []*prepared) {
 	r.deltas.Reset(deltaTypes...)
 	c := r.deltas
 	for key, count := range acceptedDeltas(events) {

@@ -202,7 +202,7 @@ func (t *Tracer) attempt(a *delivery.AttemptResult) {
 			attribute.String("hub.event_type", a.Event.Type),
 			attribute.String("hub.event_id", a.Event.ID),
 			attribute.String("hub.delivery_id", a.ID.String()),
-			attribute.String("hub.target_id", a.Target.String()),
+			attribute.String("hub.target_id", a.TargetID.String()),
 			attribute.String("hub.delivery_status", a.Decision.Status.String()),
 			attribute.Int("hub.attempt", a.PriorAttempts+1),
 			attribute.Int64("hub.queue_us", a.QueueTime.Microseconds()),

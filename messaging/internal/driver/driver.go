@@ -46,9 +46,9 @@ type Driver interface {
 	OpenMedia(ctx context.Context, c Connection, reference string) (io.ReadCloser, error)
 }
 
-// SessionKeeper is a driver whose network has to be asked for the state of sessions, because
+// SessionRefresher is a driver whose network has to be asked for the state of sessions, because
 // it may fail to report it.
-type SessionKeeper interface {
+type SessionRefresher interface {
 	// Refresh asks for the state of a connection and passes it to the sink. A network that
 	// does not answer is a state.
 	Refresh(ctx context.Context, c Connection) error
@@ -234,11 +234,11 @@ func (d *Drivers) ByName(name string) (Driver, error) {
 	return found, nil
 }
 
-// SessionKeepers returns the names of the drivers that are a [SessionKeeper].
+// SessionKeepers returns the names of the drivers that are a [SessionRefresher].
 func (d *Drivers) SessionKeepers() []string {
 	names := []string{}
 	for name, driver := range d.byName {
-		if _, ok := driver.(SessionKeeper); ok {
+		if _, ok := driver.(SessionRefresher); ok {
 			names = append(names, name)
 		}
 	}

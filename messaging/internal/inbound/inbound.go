@@ -61,8 +61,8 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 	}
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	if !chat.IsNumber(in.From) {
-		if in.From = ""; in.LID == "" { // drivers pass none
-			s.host.Log.WarnContext(ctx, "a message of nobody was dropped", "connection_id", connection.ID, "remote_id", in.RemoteID)
+		if in.From = ""; in.LID == "" { // no driver should pass a message without number and LID
+			s.host.Log.WarnContext(ctx, "dropped a message without a sender", "connection_id", connection.ID, "remote_id", in.RemoteID)
 			return nil
 		}
 	}

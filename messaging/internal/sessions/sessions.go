@@ -197,7 +197,7 @@ func (s *Service) refresh(ctx context.Context, c store.Connection) error {
 	if err != nil {
 		return err
 	}
-	if keeper, ok := network.(driver.SessionKeeper); ok && c.Status != chat.ConnectionOpening {
+	if keeper, ok := network.(driver.SessionRefresher); ok && c.Status != chat.ConnectionOpening {
 		return keeper.Refresh(ctx, opened)
 	}
 	return network.Start(ctx, opened)

@@ -142,9 +142,9 @@ func (a *API) loadOrg(ctx context.Context) (store.Org, error) {
 func currentActor(ctx context.Context) store.Actor {
 	caller, _ := module.CallerFrom(ctx)
 	if caller.UserID == uuid.Nil {
-		return store.Actor{Kind: booking.IntegrationActor}
+		return store.Actor{Kind: booking.ActorIntegration}
 	}
-	return store.Actor{Kind: booking.Staff, User: &caller.UserID, Manager: caller.Admin}
+	return store.Actor{Kind: booking.ActorStaff, User: &caller.UserID, Manager: caller.Admin}
 }
 
 // requireRowChanged returns a 404 error if a statement changed no row.

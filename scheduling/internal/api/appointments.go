@@ -322,7 +322,7 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 	}
 	request := store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: body.ServiceID, Professional: &body.ProfessionalID}, Start: start, Notes: body.Notes.Value,
-		Source: booking.Dashboard, By: actor, Overbook: body.Overbook,
+		Source: booking.SourceDashboard, By: actor, Overbook: body.Overbook,
 		AdmitClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 			return tx.LoadClient(ctx, org.ID, body.ClientID)
 		},

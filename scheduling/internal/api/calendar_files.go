@@ -30,7 +30,7 @@ func (a *API) getCalendarByToken(ctx context.Context, in *publicTokenInput) (*ca
 	if err != nil {
 		return nil, err
 	}
-	booked, err := a.publicBooking.Appointment(ctx, org, in.Token)
+	booked, err := a.publicBooking.BookingByToken(ctx, org, in.Token)
 	if err != nil {
 		return nil, err
 	}

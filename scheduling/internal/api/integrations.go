@@ -188,7 +188,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	caller, _ := module.CallerFrom(ctx)
 	body, view := &in.Body, a.callerView(ctx, org)
 	request := store.NewAppointment{
-		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: view.Online}, Start: start, Notes: body.Notes.Value, Source: booking.Integration,
+		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: view.Online}, Start: start, Notes: body.Notes.Value, Source: booking.SourceIntegration,
 		By: currentActor(ctx), Limits: view.Limits,
 	}
 	body.ProfessionalID.ApplyTo(&request.Professional)

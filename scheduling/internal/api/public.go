@@ -248,7 +248,7 @@ func (a *API) getAppointmentByToken(ctx context.Context, in *publicTokenInput) (
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.publicBooking.Appointment(ctx, org, in.Token)
+	found, err := a.publicBooking.BookingByToken(ctx, org, in.Token)
 	if err != nil {
 		return nil, err
 	}

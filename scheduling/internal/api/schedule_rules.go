@@ -62,7 +62,7 @@ type updateRuleInput struct {
 	Body ruleFields `nameHint:"ScheduleRuleFields"`
 }
 
-func formatClock(c *booking.Clock) *string {
+func formatClock(c *booking.TimeOfDay) *string {
 	if c == nil {
 		return nil
 	}

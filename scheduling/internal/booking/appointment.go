@@ -35,31 +35,31 @@ type Source string
 
 // The sources of appointments.
 const (
-	Web         Source = "web"         // public booking
-	Dashboard   Source = "dashboard"   // staff, signed in
-	API         Source = "api"         // staff's programs
-	Integration Source = "integration" // a connected product
+	SourceWeb         Source = "web"         // public booking
+	SourceDashboard   Source = "dashboard"   // staff, signed in
+	SourceAPI         Source = "api"         // staff's programs
+	SourceIntegration Source = "integration" // a connected product
 )
 
 // InitialStatus is the status of a new appointment. Staff's start scheduled, whatever
 // auto_confirm says; so does one whose deposit is still to be paid.
 func (p Policy) InitialStatus(source Source, deposit DepositStatus) Status {
-	if p.AutoConfirm && deposit != DepositPending && (source == Web || source == Integration) {
+	if p.AutoConfirm && deposit != DepositPending && (source == SourceWeb || source == SourceIntegration) {
 		return Confirmed
 	}
 	return Scheduled
 }
 
-// Actor is the kind of person or system that changes an appointment; cancelled_by
+// ActorKind is the kind of person or system that changes an appointment; cancelled_by
 // stores it.
-type Actor string
+type ActorKind string
 
 // The actors.
 const (
-	Staff            Actor = "staff"
-	Client           Actor = "client"      // by the appointment's token
-	System           Actor = "system"      // e.g. an unpaid deposit
-	IntegrationActor Actor = "integration" // a connected product
+	ActorStaff       ActorKind = "staff"
+	ActorClient      ActorKind = "client"      // by the appointment's token
+	ActorSystem      ActorKind = "system"      // e.g. an unpaid deposit
+	ActorIntegration ActorKind = "integration" // a connected product
 )
 
 // Action is a change of an appointment that decides its status.
@@ -133,7 +133,7 @@ type Transition struct {
 // appointment and auto_confirm is off, it returns to scheduled. manager affects
 // only the allowed actions in the error; the caller checks permission. The error
 // is a *[TransitionError].
-func (a Action) Apply(status Status, actor Actor, manager bool, policy Policy) (Transition, error) {
+func (a Action) Apply(status Status, actor ActorKind, manager bool, policy Policy) (Transition, error) {
 	rule := a.rule()
 	switch {
 	case rule.to != "" && status == rule.to:
@@ -144,7 +144,7 @@ func (a Action) Apply(status Status, actor Actor, manager bool, policy Policy) (
 			Status:  status, Allowed: AllowedActions(status, manager),
 		}
 	case a == Reschedule:
-		if status == Confirmed && actor == Client && !policy.AutoConfirm {
+		if status == Confirmed && actor == ActorClient && !policy.AutoConfirm {
 			return Transition{To: Scheduled, Changed: true}, nil
 		}
 		return Transition{To: status, Changed: true}, nil

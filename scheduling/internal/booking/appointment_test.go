@@ -70,21 +70,21 @@ func TestActionsOfTheCases(t *testing.T) {
 		for from, address := range want.From {
 			require.Contains(t, action.StartStates(), from)
 			staff, forClient, _ := strings.Cut(address, " (staff) | ")
-			got, err := action.Apply(from, Staff, true, Policy{})
+			got, err := action.Apply(from, ActorStaff, true, Policy{})
 			require.NoError(t, err)
 			require.Equal(t, Transition{Status(staff), true}, got, "%s from %s", action, from)
 			if forClient != "" {
 				require.Equal(t, "scheduled (client, unless auto_confirm)", forClient)
-				got, err = action.Apply(from, Client, false, Policy{})
+				got, err = action.Apply(from, ActorClient, false, Policy{})
 				require.NoError(t, err)
 				require.Equal(t, Transition{Scheduled, true}, got)
-				got, err = action.Apply(from, Client, false, Policy{AutoConfirm: true})
+				got, err = action.Apply(from, ActorClient, false, Policy{AutoConfirm: true})
 				require.NoError(t, err)
 				require.Equal(t, Transition{from, true}, got)
 			}
 		}
 		if want.Repeat != "" {
-			got, err := action.Apply(want.Repeat, Staff, false, Policy{})
+			got, err := action.Apply(want.Repeat, ActorStaff, false, Policy{})
 			require.NoError(t, err)
 			require.Equal(t, Transition{want.Repeat, false}, got, "%s again", action)
 		}
@@ -102,7 +102,7 @@ func TestMatrixOfTheCases(t *testing.T) {
 		var statuses []int
 		require.NoError(t, json.Unmarshal(row, &statuses))
 		for i, from := range columns {
-			_, err := Action(action).Apply(from, Staff, false, Policy{})
+			_, err := Action(action).Apply(from, ActorStaff, false, Policy{})
 			if statuses[i] == http.StatusOK {
 				require.NoError(t, err, "%s from %s", action, from)
 				continue
@@ -113,13 +113,13 @@ func TestMatrixOfTheCases(t *testing.T) {
 			require.ErrorIs(t, err, hub.ErrConflict)
 			require.Equal(t, from, transition.Status)
 			for _, allowed := range transition.Allowed {
-				got, err := allowed.Apply(from, Staff, false, Policy{})
+				got, err := allowed.Apply(from, ActorStaff, false, Policy{})
 				require.NoError(t, err)
 				require.True(t, got.Changed)
 			}
 		}
 	}
-	_, err := Action("delete").Apply(Scheduled, Staff, true, Policy{})
+	_, err := Action("delete").Apply(Scheduled, ActorStaff, true, Policy{})
 	require.Error(t, err)
 }
 
@@ -127,7 +127,7 @@ func TestMatrixOfTheCases(t *testing.T) {
 func TestErrorsOfTheCases(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	_, illegal := Confirm.Apply(Cancelled, Staff, true, Policy{})
+	_, illegal := Confirm.Apply(Cancelled, ActorStaff, true, Policy{})
 	policy := DefaultPolicy()
 	policy.CancelNoticeMinutes, policy.RescheduleNoticeMinutes = 60, 60
 	ours := map[string]error{
@@ -175,8 +175,8 @@ func TestAllowed(t *testing.T) {
 func TestInitialStatus(t *testing.T) {
 	t.Parallel()
 	auto := Policy{AutoConfirm: true}
-	for _, source := range []Source{Web, Integration, Dashboard, API} {
-		fromOutside := slices.Contains([]Source{Web, Integration}, source)
+	for _, source := range []Source{SourceWeb, SourceIntegration, SourceDashboard, SourceAPI} {
+		fromOutside := slices.Contains([]Source{SourceWeb, SourceIntegration}, source)
 		require.Equal(t, Scheduled, Policy{}.InitialStatus(source, DepositNone))
 		require.Equal(t, fromOutside, auto.InitialStatus(source, DepositNone) == Confirmed, source)
 		require.Equal(t, Scheduled, auto.InitialStatus(source, DepositPending), "a pending deposit keeps it scheduled")
@@ -208,7 +208,7 @@ func TestDeposits(t *testing.T) {
 	require.Equal(t, DepositPaid, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour)), "until the refund is made")
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour+time.Second)))
 	require.Equal(t, DepositNone, policy.DepositAfterCancel(DepositPending, start, start))
-	for _, status := range []DepositStatus{DepositNone, DepositReleased, DepositForfeited} {
+	for _, status := range []DepositStatus{DepositNone, DepositRefunded, DepositForfeited} {
 		require.Equal(t, status, policy.DepositAfterCancel(status, start, start.Add(-72*time.Hour)))
 		require.Equal(t, status, DepositAfterNoShow(status))
 	}

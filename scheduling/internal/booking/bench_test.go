@@ -23,7 +23,7 @@ func busyMonth(b *testing.B) (*time.Location, Limits, Date, Date, []Calendar) {
 		calendar.Exceptions = []Exception{{Date: first + Date(p%30), Kind: Block}, {Date: first + Date(p%28), Kind: Extra, Hours: &Hours{19 * 60, 21 * 60}}}
 		for n := range 200 {
 			date := first + Date(n*31/200)
-			start := zone.time(zone.start(date, Clock(8*60+(n*7+p)%18*30)))
+			start := zone.time(zone.start(date, TimeOfDay(8*60+(n*7+p)%18*30)))
 			calendar.Busy = append(calendar.Busy, Busy{Start: start, End: start.Add(30 * time.Minute), Service: named("S1")})
 		}
 	}

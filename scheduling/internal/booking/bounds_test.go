@@ -70,13 +70,13 @@ func TestPointsExpireBounds(t *testing.T) {
 	days := 30
 	program := Loyalty{ExpirationDays: &days}
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 15, 0, 0, 0, time.UTC) }
-	overdue, next, when := program.Expiry([]LedgerEntry{{0, at(1)}, {10, at(5)}}, at(20), time.UTC)
+	overdue, next, when := program.Expiry([]PointsEntry{{0, at(1)}, {10, at(5)}}, at(20), time.UTC)
 	require.Zero(t, overdue)
 	require.Equal(t, int64(10), next)
 	require.Equal(t, time.Date(2026, 2, 5, 0, 0, 0, 0, time.UTC), when)
-	_, next, _ = program.Expiry([]LedgerEntry{{10, at(1)}, {-20, at(2)}, {5, at(3)}}, at(20), time.UTC)
+	_, next, _ = program.Expiry([]PointsEntry{{10, at(1)}, {-20, at(2)}, {5, at(3)}}, at(20), time.UTC)
 	require.Equal(t, int64(5), next)
-	_, next, when = program.Expiry([]LedgerEntry{{10, at(9)}, {7, at(3)}, {5, at(6)}}, at(20), time.UTC)
+	_, next, when = program.Expiry([]PointsEntry{{10, at(9)}, {7, at(3)}, {5, at(6)}}, at(20), time.UTC)
 	require.Equal(t, int64(7), next, "the earliest, whatever the order")
 	require.Equal(t, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC), when)
 }
@@ -104,7 +104,7 @@ func TestFirstAndLastMonths(t *testing.T) {
 		require.Equal(t, want, first.String()+" "+last.String())
 	}
 	for _, text := range []string{"/0:00", ":0:00", "0/:00", "0::00", "00:/0", "00::0", "00:0/", "00:0:"} {
-		_, err := ParseClock(text)
+		_, err := ParseTimeOfDay(text)
 		require.Error(t, err, text)
 	}
 	require.Equal(t, "1969-12-31", NewDate(1970, time.January, 0).String())

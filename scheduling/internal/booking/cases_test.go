@@ -76,9 +76,9 @@ const professional = "P1"
 
 func named(name string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(name)) }
 
-func clockOf(t testing.TB, text string) Clock {
+func clockOf(t testing.TB, text string) TimeOfDay {
 	t.Helper()
-	clock, err := ParseClock(text)
+	clock, err := ParseTimeOfDay(text)
 	require.NoError(t, err)
 	return clock
 }

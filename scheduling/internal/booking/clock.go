@@ -50,16 +50,16 @@ func (d Date) Weekday() int {
 	return int((int64(d)%7 + 7 + 3) % 7) // 1970-01-01 was a Thursday
 }
 
-// Clock is a time of day on the wall, in minutes after midnight: 0 to 1439.
-type Clock int16
+// TimeOfDay is a local time, in minutes after midnight: 0 to 1439.
+type TimeOfDay int16
 
 // endOfDay, 23:59, is how a window says that it lasts until midnight: 24:00 is
 // not a time of day.
-const endOfDay Clock = minutesPerDay - 1
+const endOfDay TimeOfDay = minutesPerDay - 1
 
-// ParseClock reads HH:MM, 00:00 to 23:59.
-func ParseClock(text string) (Clock, error) {
-	digit := func(i int) Clock { return Clock(text[i]) - '0' }
+// ParseTimeOfDay reads HH:MM, 00:00 to 23:59.
+func ParseTimeOfDay(text string) (TimeOfDay, error) {
+	digit := func(i int) TimeOfDay { return TimeOfDay(text[i]) - '0' }
 	if len(text) == 5 && text[2] == ':' {
 		h, m := digit(0)*10+digit(1), digit(3)*10+digit(4)
 		for _, i := range [...]int{0, 1, 3, 4} {
@@ -75,7 +75,7 @@ func ParseClock(text string) (Clock, error) {
 }
 
 // String writes HH:MM.
-func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60) }
+func (c TimeOfDay) String() string { return fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60) }
 
 func floorDiv(a, b int64) int64 {
 	q := a / b

@@ -10,7 +10,7 @@ const (
 	DepositNone      DepositStatus = "none"      // none was required, or none is due any more
 	DepositPending   DepositStatus = "pending"   // due; the appointment is cancelled unless it is paid by the deadline
 	DepositPaid      DepositStatus = "paid"      // paid; of a cancelled appointment: still to be refunded
-	DepositReleased  DepositStatus = "refunded"  // the provider has made the refund
+	DepositRefunded  DepositStatus = "refunded"  // the provider has made the refund
 	DepositForfeited DepositStatus = "forfeited" // kept by the business
 )
 

@@ -112,7 +112,7 @@ func (d *draws) calendar(s *scene) Calendar {
 
 // hours are mostly in order; a few are not, as stored rows never should be.
 func (d *draws) hours() Hours {
-	a, b := Clock(d.below(minutesPerDay)), Clock(d.below(minutesPerDay))
+	a, b := TimeOfDay(d.below(minutesPerDay)), TimeOfDay(d.below(minutesPerDay))
 	switch d.below(4) {
 	case 0:
 		a, b = a/60*60, b/60*60 // on the hour, where the clocks change

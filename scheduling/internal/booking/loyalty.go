@@ -126,8 +126,8 @@ func (l *Loyalty) NextReward(balance int64) (next *Reward, missing int64) {
 	return next, next.Points - balance
 }
 
-// LedgerEntry is one line of a client's points, in the order they were written.
-type LedgerEntry struct {
+// PointsEntry is one line of a client's points, in the order they were written.
+type PointsEntry struct {
 	Points int64 // positive: granted; negative: used, expired or reversed
 	At     time.Time
 }
@@ -137,11 +137,11 @@ type LedgerEntry struct {
 // first. Points last until the end of the day, in the organization's zone, that
 // lies ExpirationDays after the day they were granted. If points do not expire,
 // all results are zero.
-func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Location) (overdue, next int64, nextAt time.Time) {
+func (l *Loyalty) Expiry(entries []PointsEntry, now time.Time, loc *time.Location) (overdue, next int64, nextAt time.Time) {
 	if l.ExpirationDays == nil {
 		return 0, 0, time.Time{}
 	}
-	var lots []LedgerEntry
+	var lots []PointsEntry
 	for _, entry := range entries {
 		if entry.Points > 0 {
 			lots = append(lots, entry)

@@ -178,7 +178,7 @@ func TestPointsExpire(t *testing.T) {
 	days := 30
 	program := Loyalty{ExpirationDays: &days}
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 15, 0, 0, 0, loc) }
-	entries := []LedgerEntry{{100, at(1)}, {50, at(10)}, {-120, at(11)}, {40, at(10)}, {-5, at(12)}}
+	entries := []PointsEntry{{100, at(1)}, {50, at(10)}, {-120, at(11)}, {40, at(10)}, {-5, at(12)}}
 	// 25 of the tenth's first 50 are left, and all of its 40.
 	overdue, next, when := program.Expiry(entries, at(20), loc)
 	require.Zero(t, overdue)

@@ -34,7 +34,7 @@ type naiveClock struct {
 	known map[time.Time]time.Time
 }
 
-func (n *naiveClock) at(date Date, clock Clock, isEnd bool) time.Time {
+func (n *naiveClock) at(date Date, clock TimeOfDay, isEnd bool) time.Time {
 	wall := date.Time().Add(time.Duration(clock) * time.Minute)
 	if isEnd && clock == 23*60+59 {
 		wall = date.Time().AddDate(0, 0, 1)

@@ -72,9 +72,9 @@ func ParsePair(start, end *string, startField, endField string) (*Hours, error) 
 	if len(errs) > 0 || start == nil {
 		return nil, errs.err()
 	}
-	from, err := ParseClock(*start)
+	from, err := ParseTimeOfDay(*start)
 	errs.check(err == nil, startField, "must be HH:MM, 00:00 to 23:59")
-	to, err := ParseClock(*end)
+	to, err := ParseTimeOfDay(*end)
 	errs.check(err == nil, endField, "must be HH:MM, 00:00 to 23:59")
 	if len(errs) > 0 {
 		return nil, errs.err()

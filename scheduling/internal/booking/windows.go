@@ -10,7 +10,7 @@ import (
 // of its own or none.
 type Rule struct {
 	Weekday    int // 0 = Monday to 6 = Sunday
-	Start, End Clock
+	Start, End TimeOfDay
 	Break      *Break // nil: no break
 	Active     bool
 }
@@ -18,7 +18,7 @@ type Rule struct {
 // Break is a pause within the rule it belongs to; it does not cut other rules.
 // What of it lies outside the rule's hours has no effect.
 type Break struct {
-	Start, End Clock
+	Start, End TimeOfDay
 }
 
 // ExceptionKind is the effect of an exception on its day.
@@ -39,7 +39,7 @@ type Exception struct {
 
 // Hours are from Start until End on one day. An End of 23:59 is midnight.
 type Hours struct {
-	Start, End Clock
+	Start, End TimeOfDay
 }
 
 // span is the instants [from, until), in Unix seconds.

@@ -79,12 +79,12 @@ func (z *zone) date(instant int64) Date { return Date(floorDiv(z.wall(instant), 
 func (z *zone) dayStart(date Date) int64 { return z.instant(int64(date) * secondsPerDay) }
 
 // start resolves a time of day as a beginning.
-func (z *zone) start(date Date, clock Clock) int64 {
+func (z *zone) start(date Date, clock TimeOfDay) int64 {
 	return z.instant(int64(date)*secondsPerDay + int64(clock)*60)
 }
 
 // end resolves a time of day as an end, where 23:59 stands for midnight.
-func (z *zone) end(date Date, clock Clock) int64 {
+func (z *zone) end(date Date, clock TimeOfDay) int64 {
 	if clock == endOfDay {
 		return z.dayStart(date + 1)
 	}

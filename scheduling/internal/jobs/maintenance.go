@@ -90,9 +90,9 @@ func (m *Maintenance) expireClientPoints(ctx context.Context, org store.Org, pro
 		if err != nil {
 			return err
 		}
-		entries := make([]booking.LedgerEntry, len(rows))
+		entries := make([]booking.PointsEntry, len(rows))
 		for i, row := range rows {
-			entries[i] = booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
+			entries[i] = booking.PointsEntry{Points: row.Points, At: row.CreatedAt}
 		}
 		overdue, _, _ := program.Expiry(entries, tx.Now(), org.Zone)
 		return tx.AddPoints(ctx, store.PointsChange{

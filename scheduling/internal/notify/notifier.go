@@ -177,7 +177,7 @@ func (n *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org,
 
 // staffEmailKind returns the organization's e-mail for a change, "" for its own changes.
 func staffEmailKind(notification store.Notification) emails.Kind {
-	if notification.By == booking.Staff {
+	if notification.By == booking.ActorStaff {
 		return ""
 	}
 	return map[string]emails.Kind{

@@ -23,10 +23,10 @@ import (
 // Booking is an appointment as its client sees it.
 type Booking struct {
 	store.AppointmentDetail
-	Token     string // authorizes the client's changes
-	ManageURL string
-	Deposit   *Deposit // nil: no deposit is due
-	depositTx string   // the deposit's charge at the payment provider; "" = none
+	Token       string // authorizes the client's changes
+	ManageURL   string
+	Deposit     *Deposit // nil: no deposit is due
+	depositTxid string   // the deposit's charge at the payment provider; "" = none
 }
 
 // Deposit is the amount due to keep the slot, with its payment code.
@@ -52,7 +52,7 @@ func (s *Service) newBooking(org store.Org, appointment store.AppointmentDetail,
 	picture, err := provider.EncodeQR(*charge.PixCopyPaste)
 	encoded := base64.StdEncoding.EncodeToString(picture)
 	booked.Deposit.PixCopyPaste, booked.Deposit.QRCode = charge.PixCopyPaste, &encoded
-	booked.depositTx = pointer.ValueOrZero(charge.Txid)
+	booked.depositTxid = pointer.ValueOrZero(charge.Txid)
 	return booked, err
 }
 
@@ -71,8 +71,8 @@ func (s *Service) loadBooking(ctx context.Context, org store.Org, appointment st
 	return s.newBooking(org, appointment, &charge)
 }
 
-// Appointment returns a client's booking; [hub.ErrNotFound] for an invalid token.
-func (s *Service) Appointment(ctx context.Context, org store.Org, token string) (Booking, error) {
+// BookingByToken returns a client's booking; [hub.ErrNotFound] for an invalid token.
+func (s *Service) BookingByToken(ctx context.Context, org store.Org, token string) (Booking, error) {
 	found, err := s.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return Booking{}, err
@@ -105,8 +105,8 @@ func (s *Service) BookOnline(ctx context.Context, org store.Org, request booking
 		return Booking{}, err
 	}
 	booked, err := s.BookWithDeposit(ctx, store.NewAppointment{
-		Org: org, ServiceChoice: store.ServiceChoice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact, Locale: locale,
+		Org: org, ServiceChoice: store.ServiceChoice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.SourceWeb,
+		By: store.Actor{Kind: booking.ActorClient}, Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact, Locale: locale,
 		AdmitClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 			if err := spendProof(ctx, tx, org, solved); err != nil {
 				return store.Client{}, err
@@ -149,10 +149,10 @@ func (s *Service) HasSandboxPayments() bool {
 // PaySandboxDeposit pays a booking's deposit in the sandbox. [hub.ErrNotFound] where that is
 // not possible; errors of the provider.
 func (s *Service) PaySandboxDeposit(ctx context.Context, booked Booking) error {
-	if !s.HasSandboxPayments() || booked.depositTx == "" {
+	if !s.HasSandboxPayments() || booked.depositTxid == "" {
 		return hub.Errorf(hub.ErrNotFound, "not_found", "There is no sandbox here.")
 	}
-	_, err := s.payments.PaySandboxCharge(ctx, booked.depositTx)
+	_, err := s.payments.PaySandboxCharge(ctx, booked.depositTxid)
 	return err
 }
 
@@ -214,7 +214,7 @@ func (s *Service) Cancel(ctx context.Context, org store.Org, token string, reaso
 		return found, err
 	}
 	return s.store.ApplyAction(ctx, booking.Cancel, store.AppointmentChange{
-		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
+		Org: org, ID: found.ID, By: store.Actor{Kind: booking.ActorClient}, Reason: reason,
 		Check: func(before store.Appointment) error {
 			return org.Policy.ClientMayCancel(before.StartAt.In(org.Zone), s.host.Now())
 		},
@@ -228,7 +228,7 @@ func (s *Service) Reschedule(ctx context.Context, org store.Org, token string, s
 		return Booking{}, err
 	}
 	updated, err := s.store.UpdateAppointment(ctx, store.AppointmentUpdate{Start: &start, Online: true, Reschedule: true, Limits: s.ClientView(org).Limits}, store.AppointmentChange{
-		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client},
+		Org: org, ID: found.ID, By: store.Actor{Kind: booking.ActorClient},
 		Check: func(before store.Appointment) error {
 			return org.Policy.ClientMayReschedule(before.StartAt.In(org.Zone), s.host.Now())
 		},

@@ -27,9 +27,9 @@ func New(host module.Host, s *store.Store, payments *payment.Service) *Service {
 	return &Service{host, s, payments}
 }
 
-// Limits returns the rate limits per address. They are wide because a clinic's clients
+// RateLimits returns the rate limits per address. They are wide because a clinic's clients
 // often share an address.
-func Limits() []module.RateLimit {
+func RateLimits() []module.RateLimit {
 	return []module.RateLimit{
 		{Name: "public-reads", Max: 300, Period: time.Minute},
 		{Name: "public-writes", Max: 120, Period: time.Minute},

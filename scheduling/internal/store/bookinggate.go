@@ -9,7 +9,7 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// bookingGate lets bookings of a professional wait for one another in this process, twice at most.
+// bookingGate lets a booking of a professional wait for others in this process, at most twice.
 // Waiting in the database instead would hold a connection each and create clients that
 // are rolled back. The gate only saves work: the database decides what is booked.
 type bookingGate struct {

@@ -20,13 +20,13 @@ import (
 
 // Actor is the person or system that changes an appointment.
 type Actor struct {
-	Kind    booking.Actor
+	Kind    booking.ActorKind
 	User    *uuid.UUID // of staff
 	Manager bool       // owner or administrator
 }
 
 // systemActor is the actor of automatic changes.
-var systemActor = Actor{Kind: booking.System}
+var systemActor = Actor{Kind: booking.ActorSystem}
 
 // NewAppointment describes an appointment to be booked.
 type NewAppointment struct {
@@ -88,8 +88,8 @@ func isSlotConflict(err error) bool {
 	return errors.Is(err, errSlotTaken) || strings.HasPrefix(dberr.ConstraintName(err), "appointments_no_double_")
 }
 
-// slotTakenError returns the error for a taken time, with alternatives. adjust changes
-// the offer before alternatives are computed; nil leaves it.
+// slotTakenError returns the error for a taken time, with alternatives. adjustOffer
+// changes the offer before alternatives are computed; nil leaves it.
 func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoice, start time.Time, limits booking.Limits, adjustOffer func(*booking.Offer)) error {
 	calendars, err := s.loadAlternativeCalendars(ctx, org, choice, start)
 	if err != nil {
@@ -195,7 +195,7 @@ var ErrDepositDue = errors.New("a deposit is due")
 // needsDepositCharge reports whether a deposit of this booking still needs a charge. Clients pay
 // one, wherever they book; staff decide themselves.
 func (n NewAppointment) needsDepositCharge() bool {
-	return n.Charge == nil && (n.Source == booking.Web || n.Source == booking.Integration)
+	return n.Charge == nil && (n.Source == booking.SourceWeb || n.Source == booking.SourceIntegration)
 }
 
 // bookWithOffers books with one of the offering professionals.
@@ -251,7 +251,7 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	if err != nil {
 		return BookedAppointment{}, err
 	}
-	if contact.hasEmail(client) || len(request.Org.Settings.NotifyEmails) > 0 && request.Source != booking.Dashboard {
+	if contact.hasEmail(client) || len(request.Org.Settings.NotifyEmails) > 0 && request.Source != booking.SourceDashboard {
 		if err := t.enqueueNotification(ctx, Notification{Org: request.Org.ID, Appointment: params.ID, Change: ChangeBooked, By: request.By.Kind}); err != nil {
 			return BookedAppointment{}, err
 		}

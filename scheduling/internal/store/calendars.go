@@ -186,11 +186,11 @@ func loadHours(ctx context.Context, db DB, org uuid.UUID, ids []uuid.UUID, days 
 	}
 	for _, row := range rows {
 		calendar := calendarOf(row.ProfessionalID)
-		hours := booking.Hours{Start: booking.Clock(row.Starts), End: booking.Clock(row.Ends)}
+		hours := booking.Hours{Start: booking.TimeOfDay(row.Starts), End: booking.TimeOfDay(row.Ends)}
 		if row.Kind == "rule" {
 			rule := booking.Rule{Weekday: row.Weekday, Start: hours.Start, End: hours.End, Active: true}
 			if row.BreakStarts >= 0 {
-				rule.Break = &booking.Break{Start: booking.Clock(row.BreakStarts), End: booking.Clock(row.BreakEnds)}
+				rule.Break = &booking.Break{Start: booking.TimeOfDay(row.BreakStarts), End: booking.TimeOfDay(row.BreakEnds)}
 			}
 			calendar.Rules = append(calendar.Rules, rule)
 			continue

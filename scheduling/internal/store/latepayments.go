@@ -27,7 +27,7 @@ func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment Payment, ap
 // If a person cancelled it while the deposit was due, the deposit is refunded or forfeited
 // as if it had been paid before. Otherwise staff must refund the money.
 func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
-	bySystem := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.System)
+	bySystem := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.ActorSystem)
 	coversDeposit := payment.Kind == KindDeposit && appointment.DepositCents != nil && appointment.PaidCents >= *appointment.DepositCents
 	switch {
 	case coversDeposit && !bySystem && appointment.DepositStatus == booking.DepositNone && appointment.CancelledAt != nil:
@@ -76,7 +76,7 @@ func (t *Tx) restoreAfterLateDeposit(ctx context.Context, org Org, appointment *
 	if err := t.planReminders(ctx, org, appointment.ID, appointment.StartAt); err != nil {
 		return false, err
 	}
-	if err := t.enqueueNotification(ctx, Notification{Org: appointment.OrgID, Appointment: appointment.ID, Change: ChangeBooked, By: booking.System}); err != nil {
+	if err := t.enqueueNotification(ctx, Notification{Org: appointment.OrgID, Appointment: appointment.ID, Change: ChangeBooked, By: booking.ActorSystem}); err != nil {
 		return false, err
 	}
 	detail, err := t.AppointmentByID(ctx, appointment.OrgID, appointment.ID)

@@ -72,11 +72,11 @@ func (t *Tx) SaveLoyalty(ctx context.Context, program LoyaltyProgram, rewards []
 }
 
 // LoadLedger loads all changes of a client's points, the oldest first.
-func (d DB) LoadLedger(ctx context.Context, org, client uuid.UUID) ([]booking.LedgerEntry, error) {
+func (d DB) LoadLedger(ctx context.Context, org, client uuid.UUID) ([]booking.PointsEntry, error) {
 	rows, err := d.LoyaltyLedger(ctx, org, client)
-	entries := make([]booking.LedgerEntry, len(rows))
+	entries := make([]booking.PointsEntry, len(rows))
 	for i, row := range rows {
-		entries[i] = booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
+		entries[i] = booking.PointsEntry{Points: row.Points, At: row.CreatedAt}
 	}
 	return entries, err
 }

@@ -23,12 +23,12 @@ const (
 
 // Notification is a change of an appointment that people are notified of.
 type Notification struct {
-	Org           uuid.UUID     `json:"org_id"`
-	Appointment   uuid.UUID     `json:"appointment_id"`
-	Change        string        `json:"what"` // one of the constants below
-	By            booking.Actor `json:"by"`
-	PreviousStart time.Time     `json:"before,omitzero"` // the start before rescheduling
-	SkipClient    bool          `json:"quiet,omitempty"` // the client gets no e-mail
+	Org           uuid.UUID         `json:"org_id"`
+	Appointment   uuid.UUID         `json:"appointment_id"`
+	Change        string            `json:"what"` // one of the constants below
+	By            booking.ActorKind `json:"by"`
+	PreviousStart time.Time         `json:"before,omitzero"` // the start before rescheduling
+	SkipClient    bool              `json:"quiet,omitempty"` // the client gets no e-mail
 }
 
 // Values of [Notification.Change].

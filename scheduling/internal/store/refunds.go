@@ -33,7 +33,7 @@ func (t *Tx) applyRefund(ctx context.Context, payment Payment, appointment *Appo
 			return err
 		}
 		if payment.Kind == KindDeposit && appointment.DepositStatus == booking.DepositPaid && status == paymentRefunded {
-			appointment.DepositStatus = booking.DepositReleased
+			appointment.DepositStatus = booking.DepositRefunded
 		}
 		stillOwed := appointment.NeedsRefund && status != paymentRefunded
 		if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {

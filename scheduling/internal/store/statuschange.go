@@ -194,7 +194,7 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 // appointment.created again where its client confirmed it, also through one of them.
 func (t *Tx) applyConfirmation(ctx context.Context, change AppointmentChange, before Appointment) error {
 	err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeConfirmed, By: change.By.Kind})
-	if err != nil || change.By.Kind != booking.Client && change.By.Kind != booking.IntegrationActor {
+	if err != nil || change.By.Kind != booking.ActorClient && change.By.Kind != booking.ActorIntegration {
 		return err
 	}
 	client, err := t.ClientByID(ctx, change.Org.ID, before.ClientID)
@@ -241,7 +241,7 @@ func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, be
 		return err
 	}
 	status := paymentCancelled
-	if change.By.Kind == booking.System {
+	if change.By.Kind == booking.ActorSystem {
 		status = paymentExpired
 	}
 	if err := t.closePendingCharges(ctx, before, status); err != nil {

@@ -52,7 +52,7 @@ func TestCreatedEventOnTheWire(t *testing.T) {
 	start := time.Date(2026, 3, 2, 9, 0, 0, 0, time.FixedZone("", -3*60*60))
 	appointment := dbgen.AppointmentDetail{
 		ID: uuid.MustParse("01890000-0000-7000-8000-000000000001"), ServiceName: "Corte & barba", ProfessionalName: "Bia",
-		StartAt: start, EndAt: start.Add(time.Hour), Status: booking.Confirmed, Source: booking.Web,
+		StartAt: start, EndAt: start.Add(time.Hour), Status: booking.Confirmed, Source: booking.SourceWeb,
 	}
 	raw, err := json.Marshal(createdEvent(appointment, "+5511987654321"))
 	require.NoError(t, err)

@@ -33,9 +33,9 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 	c := &Commit{pool: pool, Lease: &delivery.CommitLease{ID: logid.New(now), TakenAt: now, WithoutRow: deliveries}}
 	var promised []byte
 	for n := range deliveries {
-		job := delivery.LeasedDelivery{ID: logid.Delivery(event.Seq, n+1), Target: uuid.New(), Event: event, CommitLease: c.Lease}
+		job := delivery.LeasedDelivery{ID: logid.Delivery(event.Seq, n+1), TargetID: uuid.New(), Event: event, CommitLease: c.Lease}
 		c.Jobs = append(c.Jobs, job)
-		promised = append(append(append(promised, job.ID[:]...), job.Target[:]...), byte(n%2))
+		promised = append(append(append(promised, job.ID[:]...), job.TargetID[:]...), byte(n%2))
 	}
 	_, err := pool.Exec(t.Context(), `
 		insert into hub.events (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)

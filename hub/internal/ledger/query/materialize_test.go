@@ -29,7 +29,7 @@ func TestReaderGivesWayToWriters(t *testing.T) {
 	store := func(n int) {
 		_, err := writer.Exec(t.Context(), `
 			insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, created_at, round_at, status, reason)
-			values ($1, 7, $2, $3, 'test', 'shop', 'a.b', now(), now(), 2, 'endpoint_disabled')`, c.Jobs[n].ID, c.Jobs[n].Event.TenantID, c.Jobs[n].Target)
+			values ($1, 7, $2, $3, 'test', 'shop', 'a.b', now(), now(), 2, 'endpoint_disabled')`, c.Jobs[n].ID, c.Jobs[n].Event.TenantID, c.Jobs[n].TargetID)
 		require.NoError(t, err)
 	}
 	store(1)

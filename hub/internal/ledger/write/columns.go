@@ -72,7 +72,7 @@ var deliveryTypes = []uint32{
 func addDelivery(c bulk.Columns, a *delivery.AttemptResult) {
 	c[colEventID].Int8(a.Event.IDBits)
 	c[colTenantID].UUID(a.Event.TenantID)
-	c[colTargetID].UUID(a.Target)
+	c[colTargetID].UUID(a.TargetID)
 	c[colEnvironment].Text(string(a.Event.Environment))
 	c[colProduct].Text(a.Event.Product)
 	c[colEventType].Text(a.Event.Type)

@@ -23,11 +23,11 @@ type minuteKey struct {
 	product        string
 }
 
-func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
+func (r *rows) addDeltaInserts(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
 	counts := make(map[minuteKey]*minuteCounts)
 	for i := range batch {
 		a := &batch[i]
-		key := minuteKey{a.Event.TenantID, a.Target, a.Event.Product}
+		key := minuteKey{a.Event.TenantID, a.TargetID, a.Event.Product}
 		t := counts[key]
 		if t == nil {
 			t = &minuteCounts{product: a.Event.Product, latency: []byte{'{'}}

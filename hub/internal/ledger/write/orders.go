@@ -30,7 +30,7 @@ func (r *rows) lockOrders(statements *bulk.Batch, batch []delivery.AttemptResult
 			continue
 		}
 		hasOrders = true
-		r.orders[0].UUID(a.Target)
+		r.orders[0].UUID(a.TargetID)
 		r.orders[1].Text(a.OrderingKey)
 	}
 	if hasOrders {
@@ -50,7 +50,7 @@ func (w *Writer) deferLocked(batch []delivery.AttemptResult) []delivery.AttemptR
 	orders := make([]ledger.Order, 0, len(batch))
 	for i := range batch {
 		if makesHeadFinal(&batch[i]) {
-			orders = append(orders, ledger.Order{Target: batch[i].Target, Key: batch[i].OrderingKey})
+			orders = append(orders, ledger.Order{TargetID: batch[i].TargetID, Key: batch[i].OrderingKey})
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
@@ -61,7 +61,7 @@ func (w *Writer) deferLocked(batch []delivery.AttemptResult) []delivery.AttemptR
 	}
 	free := make([]delivery.AttemptResult, 0, len(batch))
 	for _, a := range batch {
-		state := states[ledger.Order{Target: a.Target, Key: a.OrderingKey}]
+		state := states[ledger.Order{TargetID: a.TargetID, Key: a.OrderingKey}]
 		if makesHeadFinal(&a) && state.Exists && !state.IsFree && len(w.deferred) < maxDeferred {
 			w.deferred = append(w.deferred, a)
 		} else {

@@ -50,7 +50,7 @@ func newOrder(t *testing.T, pool *pgxpool.Pool, deliveries int) *ordered {
 // delivered returns an attempt that delivered a delivery of the order.
 func (o *ordered) delivered(n int) delivery.AttemptResult {
 	return delivery.AttemptResult{
-		LeasedDelivery: delivery.LeasedDelivery{ID: o.ids[n], Target: o.target, Event: &delivery.Event{TenantID: o.target, Product: "test"}, OrderingKey: "k"},
+		LeasedDelivery: delivery.LeasedDelivery{ID: o.ids[n], TargetID: o.target, Event: &delivery.Event{TenantID: o.target, Product: "test"}, OrderingKey: "k"},
 		Sent:           true, StartedAt: time.Now(), StatusCode: 200, Decision: delivery.Decision{Status: delivery.Delivered, CountedAttempts: 1},
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"integrationhub/hub/internal/store/bulk"
 )
 
-// queueGoneEndpoints disables endpoints that responded 410.
-func (r *rows) queueGoneEndpoints(statements *bulk.Batch, batch []delivery.AttemptResult) {
+// addGoneEndpoints disables endpoints that responded 410.
+func (r *rows) addGoneEndpoints(statements *bulk.Batch, batch []delivery.AttemptResult) {
 	r.goneEndpoints.Reset(bulk.UUIDs)
 	hasRows := false
 	for i := range batch {
 		if batch[i].Decision.DisableEndpoint {
-			r.goneEndpoints[0].UUID(batch[i].Target)
+			r.goneEndpoints[0].UUID(batch[i].TargetID)
 			hasRows = true
 		}
 	}
@@ -35,19 +35,19 @@ const (
 
 var parkTypes = []uint32{colParkTargetID: bulk.UUIDs, colParkIntegration: bulk.Bools, colParkSent: bulk.Bools}
 
-// isDrained reports whether a drain sends a delivery once it is parked. Of what a cancelled
-// replay took back that is true where others of its key are behind it.
+// isDrained reports whether drains will send a parked delivery. After a cancelled replay that is
+// only one with an ordering key: others may be behind it.
 func isDrained(a *delivery.AttemptResult) bool {
 	return a.Decision.Status == delivery.Parked && (a.Decision.Reason != delivery.ReasonReplayCancelled || a.OrderingKey != "")
 }
 
-// queueParks announces targets with parked deliveries to the drainer. It looks at once at
+// addParks announces targets with parked deliveries to the drainer. It looks at once at
 // those whose delivery was not sent: they may be in use again by now.
 //
 // A row that the drainer will look at after this transaction, whatever happens, is not
 // locked: many processes park for one target at once. Such a row is not deleted before
 // the drainer has found nothing for longer than a transaction of the writer takes.
-func (r *rows) queueParks(statements *bulk.Batch, batch []delivery.AttemptResult) {
+func (r *rows) addParks(statements *bulk.Batch, batch []delivery.AttemptResult) {
 	r.parks.Reset(parkTypes...)
 	hasRows := false
 	for i := range batch {
@@ -56,14 +56,14 @@ func (r *rows) queueParks(statements *bulk.Batch, batch []delivery.AttemptResult
 			continue
 		}
 		hasRows = true
-		r.parks[colParkTargetID].UUID(a.Target)
+		r.parks[colParkTargetID].UUID(a.TargetID)
 		r.parks[colParkIntegration].Bool(a.IsIntegration)
 		r.parks[colParkSent].Bool(a.Sent || a.Decision.Reason == delivery.ReasonReplayCancelled)
 	}
 	if !hasRows {
 		return
 	}
-	r.queueParkSignals(statements, batch)
+	r.addParkSignals(statements, batch)
 	statements.Add(`
 		insert into hub.drains (target_id, integration, state, due_at)
 		select t.id, t.integration, 'waiting', case when t.sent then now() + `+ledger.FirstTrialWait+` else now() end
@@ -89,19 +89,19 @@ var signalTypes = []uint32{
 	colSignalEnvironment: bulk.Texts, colSignalEventType: bulk.Texts, colSignalReason: bulk.Texts,
 }
 
-// queueParkSignals signals hub.delivery.parked for targets whose first delivery of an episode
+// addParkSignals signals hub.delivery.parked for targets whose first delivery of an episode
 // was parked. The hub's own events signal nothing: their failing must not make more of them.
-func (r *rows) queueParkSignals(statements *bulk.Batch, batch []delivery.AttemptResult) {
+func (r *rows) addParkSignals(statements *bulk.Batch, batch []delivery.AttemptResult) {
 	r.parkSignals.Reset(signalTypes...)
 	seen := make(map[uuid.UUID]bool)
 	for i := range batch {
 		a := &batch[i]
-		if a.Decision.Status != delivery.Parked || a.Decision.Reason == delivery.ReasonReplayCancelled || a.Event.Product == hub.ProductHub || seen[a.Target] {
+		if a.Decision.Status != delivery.Parked || a.Decision.Reason == delivery.ReasonReplayCancelled || a.Event.Product == hub.ProductHub || seen[a.TargetID] {
 			continue
 		}
-		seen[a.Target] = true
+		seen[a.TargetID] = true
 		c := r.parkSignals
-		c[colSignalTargetID].UUID(a.Target)
+		c[colSignalTargetID].UUID(a.TargetID)
 		c[colSignalIntegration].Bool(a.IsIntegration)
 		c[colSignalDeliveryID].UUID(a.ID)
 		c[colSignalTenantID].UUID(a.Event.TenantID)

@@ -32,10 +32,10 @@ type dayRows struct {
 	materializedCount, stateCount, attemptCount       int
 }
 
-// queue adds the statements of a batch of attempts: the deliveries' new states,
+// addStatements adds the statements of a batch of attempts: the deliveries' new states,
 // the attempts, statistics, disabled endpoints, and leases that cover no delivery any
 // more.
-func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
+func (r *rows) addStatements(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
 	if r.days == nil {
 		r.days = make(map[string]*dayRows)
 	}
@@ -67,9 +67,9 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now
 	// transactions would wait for each other.
 	r.settleLeases(statements, batch)
 	for day, rows := range r.days {
-		rows.queue(statements, day)
+		rows.addStatements(statements, day)
 	}
-	r.queueDeltas(statements, batch, now)
-	r.queueGoneEndpoints(statements, batch)
-	r.queueParks(statements, batch)
+	r.addDeltaInserts(statements, batch, now)
+	r.addGoneEndpoints(statements, batch)
+	r.addParks(statements, batch)
 }

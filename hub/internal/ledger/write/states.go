@@ -70,7 +70,7 @@ func (d *dayRows) addInsertWithState(a *delivery.AttemptResult) {
 func (d *dayRows) addMaterialized(a *delivery.AttemptResult) {
 	d.materializedCount++
 	d.materialized[colPendingID].UUID(a.ID)
-	d.materialized[colPendingTargetID].UUID(a.Target)
+	d.materialized[colPendingTargetID].UUID(a.TargetID)
 	d.materialized[colPendingIntegration].Bool(a.IsIntegration)
 	d.materialized[colPendingOrderingKey].OptionalText(a.OrderingKey)
 }
@@ -120,12 +120,12 @@ func (d *dayRows) addAttemptRow(a *delivery.AttemptResult) {
 	}
 }
 
-// queue adds the day's statements. A delivery that was settled in the meantime (a
+// addStatements adds the day's statements. A delivery that was settled in the meantime (a
 // lease ended, another process was faster) stays as it is.
 //
 // "status + 0" keeps the planner from reading all pending rows by their index: the
 // rows are found by id.
-func (d *dayRows) queue(statements *bulk.Batch, day string) {
+func (d *dayRows) addStatements(statements *bulk.Batch, day string) {
 	if !d.used {
 		return
 	}
@@ -145,7 +145,7 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 			where d.id = r.id and d.status + 0 = 0`, d.deliveredUpdates)
 	}
 	if d.insertWithStateCount > 0 {
-		d.queueInsertsWithState(statements, day)
+		d.addInsertsWithState(statements, day)
 	}
 	if d.materializedCount > 0 {
 		statements.Add(`
@@ -155,10 +155,10 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 			join hub.events_`+day+` e on e.seq = (overlay(r.id::text placing '0000' from 33))::uuid`, d.materialized)
 	}
 	if d.stateCount > 0 {
-		d.queueStates(statements, day)
+		d.addStates(statements, day)
 	}
 	if d.attemptCount > 0 {
-		d.queueAttempts(statements, day)
+		d.addAttempts(statements, day)
 	}
 }
 
@@ -171,7 +171,7 @@ const stateParams = `$1::uuid[], $2::smallint[], $3::smallint[], $4::smallint[],
 
 var attemptValues = "r." + strings.ReplaceAll(ledger.AttemptColumns, ", ", ", r.")
 
-func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
+func (d *dayRows) addStates(statements *bulk.Batch, day string) {
 	statements.Add(`
 		update hub.deliveries_`+day+` d set
 			status = r.status, attempts = d.attempts + r.made, spent = r.spent,
@@ -186,9 +186,9 @@ func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 		where d.id = r.id and d.status + 0 = 0`, d.states)
 }
 
-// queueInsertsWithState adds the rows of deliveries that were not delivered at once: one version of
+// addInsertsWithState adds the rows of deliveries that were not delivered at once: one version of
 // a row instead of two. Their round began when they were accepted.
-func (d *dayRows) queueInsertsWithState(statements *bulk.Batch, day string) {
+func (d *dayRows) addInsertsWithState(statements *bulk.Batch, day string) {
 	statements.Add(`
 		insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority,
 			status, attempts, spent, status_code, duration_ms, reason, round_at, due_at, next_attempt_at, finished_at, parked_at)
@@ -202,9 +202,9 @@ func (d *dayRows) queueInsertsWithState(statements *bulk.Batch, day string) {
 			r(id, status, made, spent, code, duration, reason, wait, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, priority, prior)`, d.insertsWithState)
 }
 
-// queueAttempts adds the attempts. A violated primary key means that this batch was
+// addAttempts adds the attempts. A violated primary key means that this batch was
 // committed before.
-func (d *dayRows) queueAttempts(statements *bulk.Batch, day string) {
+func (d *dayRows) addAttempts(statements *bulk.Batch, day string) {
 	statements.Add(`
 		insert into hub.attempts_`+day+` (delivery_id, `+ledger.AttemptColumns+`, number, error, counted_attempts, next_attempt_at)
 		select r.delivery_id, `+attemptValues+`, r.number, r.error, r.counted, now() + r.wait * interval '1 millisecond'
@@ -214,7 +214,7 @@ func (d *dayRows) queueAttempts(statements *bulk.Batch, day string) {
 
 var graceMillis = strconv.Itoa(int(retryGrace / time.Millisecond))
 
-// appendStatusCode appends an HTTP status, null where there was no answer.
+// appendStatusCode appends an HTTP status, null where there was no response.
 func appendStatusCode(column *bulk.Column, status int) {
 	if status == 0 {
 		column.Null()

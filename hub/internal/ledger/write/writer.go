@@ -236,7 +236,7 @@ func isRejected(err error) bool {
 
 func (w *Writer) flush(ctx context.Context, batch []delivery.AttemptResult) error {
 	statements := &bulk.Batch{}
-	w.rows.queue(statements, batch, w.now())
+	w.rows.addStatements(statements, batch, w.now())
 	if err := statements.Run(ctx, w.pool); err != nil {
 		return fmt.Errorf("storing %d attempts: %w", len(batch), err)
 	}

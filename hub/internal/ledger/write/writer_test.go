@@ -36,7 +36,7 @@ func TestWriterSetsRefusedAttemptsApart(t *testing.T) {
 	require.NoError(t, err)
 	for i, id := range ids {
 		a := delivery.AttemptResult{
-			LeasedDelivery: delivery.LeasedDelivery{ID: id, Target: target, Event: event}, Sent: true, StartedAt: time.Now(), StatusCode: 200,
+			LeasedDelivery: delivery.LeasedDelivery{ID: id, TargetID: target, Event: event}, Sent: true, StartedAt: time.Now(), StatusCode: 200,
 			Decision: delivery.Decision{Status: delivery.Delivered, CountedAttempts: 1},
 		}
 		if i == poisonous {
@@ -67,7 +67,7 @@ func TestWriterCountsBeyond16Bits(t *testing.T) {
 		values ($1, 1, $2, $3, 'live', 'test', 'a.b', 32767)`, id, event.TenantID, target)
 	require.NoError(t, err)
 	w.Record(delivery.AttemptResult{
-		LeasedDelivery: delivery.LeasedDelivery{ID: id, Target: target, Event: event, PriorAttempts: 32767}, Sent: true, StartedAt: time.Now(), StatusCode: 429,
+		LeasedDelivery: delivery.LeasedDelivery{ID: id, TargetID: target, Event: event, PriorAttempts: 32767}, Sent: true, StartedAt: time.Now(), StatusCode: 429,
 		Decision: delivery.Decision{Status: delivery.Pending, Wait: time.Second},
 	})
 	w.Close()

@@ -38,8 +38,8 @@ type Driver struct {
 }
 
 var (
-	_ driver.Driver        = (*Driver)(nil)
-	_ driver.SessionKeeper = (*Driver)(nil)
+	_ driver.Driver           = (*Driver)(nil)
+	_ driver.SessionRefresher = (*Driver)(nil)
 )
 
 // Settings are those of a connection.
@@ -78,7 +78,7 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	return d.passState(ctx, c, callStart)
 }
 
-// Refresh implements [driver.SessionKeeper].
+// Refresh implements [driver.SessionRefresher].
 func (d *Driver) Refresh(ctx context.Context, c driver.Connection) error {
 	return d.passState(ctx, c, callState)
 }

@@ -386,7 +386,7 @@ func checkLostAnswer(t *testing.T, b *fixture) {
 
 // A driver that has to ask for states passes them on when the product asks it to.
 func checkUnreported(t *testing.T, b *fixture) {
-	keeper, asks := b.driver.(driver.SessionKeeper)
+	keeper, asks := b.driver.(driver.SessionRefresher)
 	network, isUnreported := b.Network.(SilentChanger)
 	require.Equal(t, asks, isUnreported)
 	if !asks {

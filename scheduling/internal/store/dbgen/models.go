@@ -308,8 +308,8 @@ type ScheduleException struct {
 	ProfessionalID uuid.UUID
 	Date           time.Time
 	ExceptionType  string
-	StartMinute    *booking.Clock
-	EndMinute      *booking.Clock
+	StartMinute    *booking.TimeOfDay
+	EndMinute      *booking.TimeOfDay
 	Reason         string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -320,10 +320,10 @@ type ScheduleRule struct {
 	ID               uuid.UUID
 	ProfessionalID   uuid.UUID
 	DayOfWeek        int
-	StartMinute      booking.Clock
-	EndMinute        booking.Clock
-	BreakStartMinute *booking.Clock
-	BreakEndMinute   *booking.Clock
+	StartMinute      booking.TimeOfDay
+	EndMinute        booking.TimeOfDay
+	BreakStartMinute *booking.TimeOfDay
+	BreakEndMinute   *booking.TimeOfDay
 	IsActive         bool
 	CreatedAt        time.Time
 	UpdatedAt        time.Time

@@ -43,8 +43,8 @@ type CreateExceptionsParams struct {
 	OrgID          uuid.UUID
 	ProfessionalID uuid.UUID
 	ExceptionType  string
-	StartMinute    *booking.Clock
-	EndMinute      *booking.Clock
+	StartMinute    *booking.TimeOfDay
+	EndMinute      *booking.TimeOfDay
 	Reason         string
 	Ids            []uuid.UUID
 	Dates          []time.Time
@@ -74,10 +74,10 @@ type CreateRuleParams struct {
 	ID               uuid.UUID
 	ProfessionalID   uuid.UUID
 	DayOfWeek        int
-	StartMinute      booking.Clock
-	EndMinute        booking.Clock
-	BreakStartMinute *booking.Clock
-	BreakEndMinute   *booking.Clock
+	StartMinute      booking.TimeOfDay
+	EndMinute        booking.TimeOfDay
+	BreakStartMinute *booking.TimeOfDay
+	BreakEndMinute   *booking.TimeOfDay
 	IsActive         bool
 }
 
@@ -288,8 +288,8 @@ type UpdateExceptionParams struct {
 	ProfessionalID uuid.UUID
 	Date           time.Time
 	ExceptionType  string
-	StartMinute    *booking.Clock
-	EndMinute      *booking.Clock
+	StartMinute    *booking.TimeOfDay
+	EndMinute      *booking.TimeOfDay
 	Reason         string
 	UpdatedAt      time.Time
 }
@@ -332,10 +332,10 @@ type UpdateRuleParams struct {
 	ID               uuid.UUID
 	ProfessionalID   uuid.UUID
 	DayOfWeek        int
-	StartMinute      booking.Clock
-	EndMinute        booking.Clock
-	BreakStartMinute *booking.Clock
-	BreakEndMinute   *booking.Clock
+	StartMinute      booking.TimeOfDay
+	EndMinute        booking.TimeOfDay
+	BreakStartMinute *booking.TimeOfDay
+	BreakEndMinute   *booking.TimeOfDay
 	IsActive         bool
 	UpdatedAt        time.Time
 }
