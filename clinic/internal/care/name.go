@@ -53,6 +53,30 @@ func NamesAgree(a, b string, sameBirthDate bool) bool {
 	return isAbbreviation(short[1:], long[1:], sameBirthDate)
 }
 
+// Degrees in which names agree.
+const (
+	NamesDiffer       = iota
+	NameIsPart        // words are left out
+	NameIsAbbreviated // initials are spelled out or left out, or the order is another
+	NamesAreEqual     // but for case and accents
+)
+
+// NameAgreement returns the degree in which two names agree.
+func NameAgreement(a, b string) int {
+	switch {
+	case FoldName(a) == FoldName(b) && HasLetter(a):
+		return NamesAreEqual
+	case NamesAgree(a, b, false):
+		return NameIsAbbreviated
+	case NamesAgree(a, b, true):
+		return NameIsPart
+	}
+	return NamesDiffer
+}
+
+// HasLetter reports whether a name has a letter. One without, such as a picture, names nobody.
+func HasLetter(name string) bool { return strings.ContainsFunc(name, unicode.IsLetter) }
+
 func hasSameWords(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }

@@ -1,0 +1,49 @@
+package inbox
+
+import (
+	"context"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+)
+
+// followerCheck decides which waiting entries a linking settles.
+type followerCheck struct {
+	*transaction
+	linking  store.Linking
+	patients map[string][]store.Patient // with the numbers so far, by phone key
+}
+
+// includes reports whether an entry is settled by the linking. One about the same ticket or
+// appointment is. One with the same number is too, unless several patients have that number:
+// then an entry with a name must be about the linking's patient by that name.
+func (c *followerCheck) includes(ctx context.Context, entry store.InboxEntry) (bool, error) {
+	if c.hasSameSubject(entry) || entry.PhoneKey == nil {
+		return true, nil
+	}
+	event, err := c.openEntry(entry)
+	if err != nil || !care.HasLetter(event.name()) {
+		return err == nil, err
+	}
+	patients, err := c.patientsOf(ctx, &event, *entry.PhoneKey)
+	if err != nil || len(patients) <= 1 {
+		return err == nil, err
+	}
+	chosen, err := c.choosePatient(ctx, patients, &event)
+	return chosen != nil && chosen.ID == c.linking.PatientID, err
+}
+
+func (c *followerCheck) hasSameSubject(entry store.InboxEntry) bool {
+	return entry.ExternalID != nil && c.linking.ExternalID != nil && *entry.ExternalID == *c.linking.ExternalID && entry.Source == c.linking.Source
+}
+
+// patientsOf returns the patients with an event's number.
+func (c *followerCheck) patientsOf(ctx context.Context, event *inboundEvent, phoneKey string) ([]store.Patient, error) {
+	patients, ok := c.patients[phoneKey]
+	if ok {
+		return patients, nil
+	}
+	patients, err := c.FindByPhone(ctx, event.scope, event.phone())
+	c.patients[phoneKey] = patients
+	return patients, err
+}
