@@ -33,8 +33,10 @@ type inboundEvent struct {
 	lacksOffset   bool   // the time of its appointment has no UTC offset
 	completePhone string // the number with the area code that it lacked; "" = it is as the data has it
 
-	meantFor *uuid.UUID // the patient, if the event only waits for its turn behind a linking
-	erasedID string     // the id that replaced its appointment's in an erased patient's data; "" = none
+	meantFor   *uuid.UUID // the patient, if the event only waits for its turn behind a linking
+	movedFrom  *uuid.UUID // the patient of its appointment until now, if it says that the client is another, who is unknown
+	isOutdated bool       // its booking is somebody else's by a newer event that waits; set when it is applied
+	erasedID   string     // the id that replaced its appointment's in an erased patient's data; "" = none
 }
 
 // eventData are the members of events' data. Each type of event has some of them.

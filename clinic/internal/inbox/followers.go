@@ -2,9 +2,11 @@ package inbox
 
 import (
 	"context"
+	"slices"
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/events"
 )
 
 // followerCheck decides which waiting entries a linking settles.
@@ -15,13 +17,18 @@ type followerCheck struct {
 }
 
 // includes reports whether an entry is settled by the linking. One about the same ticket or
-// appointment is. One with the same number is too, unless several patients have that number:
-// then an entry with a name must be about the linking's patient by that name.
+// appointment is, but a booking of another person only if a user began the linking. One with the
+// same number is too, unless several patients have that number: then an entry with a name must
+// be about the linking's patient by that name.
 func (c *followerCheck) includes(ctx context.Context, entry store.InboxEntry) (bool, error) {
-	if c.hasSameSubject(entry) || entry.PhoneKey == nil {
+	isAboutSame := c.hasSameSubject(entry)
+	if entry.PhoneKey == nil || isAboutSame && (c.linking.SettledBy != nil || entry.EventType != events.TypeAppointmentCreated) {
 		return true, nil
 	}
 	event, err := c.openEntry(entry)
+	if err == nil && isAboutSame {
+		return c.hasNumberOf(ctx, &event, *entry.PhoneKey)
+	}
 	if err != nil || !care.HasLetter(event.name()) {
 		return err == nil, err
 	}
@@ -30,11 +37,26 @@ func (c *followerCheck) includes(ctx context.Context, entry store.InboxEntry) (b
 		return err == nil, err
 	}
 	chosen, err := c.choosePatient(ctx, patients, &event)
-	return chosen != nil && chosen.ID == c.linking.PatientID, err
+	return chosen != nil && c.isLinked(*chosen), err
 }
 
 func (c *followerCheck) hasSameSubject(entry store.InboxEntry) bool {
 	return entry.ExternalID != nil && c.linking.ExternalID != nil && *entry.ExternalID == *c.linking.ExternalID && entry.Source == c.linking.Source
+}
+
+// hasNumberOf reports whether the linking's patient has the number of an event, and its name
+// does not mean another patient.
+func (c *followerCheck) hasNumberOf(ctx context.Context, event *inboundEvent, phoneKey string) (bool, error) {
+	patients, err := c.patientsOf(ctx, event, phoneKey)
+	if err != nil || !slices.ContainsFunc(patients, c.isLinked) {
+		return false, err
+	}
+	chosen, err := c.choosePatient(ctx, patients, event)
+	return chosen == nil || c.isLinked(*chosen), err
+}
+
+func (c *followerCheck) isLinked(patient store.Patient) bool {
+	return patient.ID == c.linking.PatientID
 }
 
 // patientsOf returns the patients with an event's number.

@@ -15,31 +15,41 @@ import (
 )
 
 // findPatient finds the patient of an event by its ticket or appointment, or by its phone
-// number; nil if there is none.
+// number; nil if there is none. It notes in the event if a booking was moved away from its
+// patient.
 func (t *transaction) findPatient(ctx context.Context, event *inboundEvent) (*store.Patient, error) {
 	// The number identifies who sent a message or made a booking. For a later change, the
 	// ticket or appointment does, if it is known.
-	if event.eventType != events.TypeTicketClosed && !event.isAppointmentUpdate() {
-		if patient, err := t.findPatientByPhone(ctx, event); patient != nil || err != nil {
-			return patient, err
+	if event.eventType == events.TypeTicketClosed || event.isAppointmentUpdate() {
+		if known, err := t.findPatientBySubject(ctx, event); !errors.Is(err, pgx.ErrNoRows) {
+			return &known, err
 		}
+		patients, err := t.FindByPhone(ctx, event.scope, event.phone())
+		if err != nil {
+			return nil, err
+		}
+		return t.choosePatient(ctx, patients, event)
 	}
-	patient, err := t.findPatientBySubject(ctx, event)
-	if err == nil {
-		return &patient, nil
-	}
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return nil, err
-	}
-	return t.findPatientByPhone(ctx, event)
-}
-
-func (t *transaction) findPatientByPhone(ctx context.Context, event *inboundEvent) (*store.Patient, error) {
 	patients, err := t.FindByPhone(ctx, event.scope, event.phone())
 	if err != nil {
 		return nil, err
 	}
-	return t.choosePatient(ctx, patients, event)
+	if patient, err := t.choosePatient(ctx, patients, event); patient != nil || err != nil {
+		return patient, err
+	}
+	known, err := t.findPatientBySubject(ctx, event)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	hasNumber := slices.ContainsFunc(patients, func(p store.Patient) bool { return p.ID == known.ID })
+	if event.eventType == events.TypeAppointmentCreated && event.phoneKey() != nil && !hasNumber && known.Status != store.Anonymized {
+		event.movedFrom = &known.ID
+		return nil, nil
+	}
+	return &known, nil
 }
 
 // findPatientBySubject returns [pgx.ErrNoRows] if the ticket or appointment is unknown.

@@ -44,6 +44,9 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 		return err
 	}
 	if patient == nil {
+		if err := t.removeMovedBooking(ctx, &event); err != nil {
+			return err
+		}
 		return t.addEntry(ctx, &event)
 	}
 	locked, err := t.LockPatientShared(ctx, event.scope.Clinic, event.scope.Env, patient.ID)

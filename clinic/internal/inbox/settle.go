@@ -77,7 +77,7 @@ func (t *transaction) applyWithWaiting(ctx context.Context, event *inboundEvent,
 			return false, err
 		}
 	}
-	if applied, err = t.apply(ctx, event, patient, false); err != nil || !applied || len(rows) == 0 {
+	if applied, err = t.apply(ctx, event, patient, false); err != nil || !applied || len(rows) == 0 || event.isOutdated {
 		return applied, err
 	}
 	if linking.ID == uuid.Nil {

@@ -294,6 +294,15 @@ func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsPa
 	return column_1, err
 }
 
+const deleteAppointment = `-- name: DeleteAppointment :exec
+delete from clinic.appointments where clinic_id = $1 and env = $2 and id = $3
+`
+
+func (q *Queries) DeleteAppointment(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteAppointment, clinicID, env, iD)
+	return err
+}
+
 const insertAppointment = `-- name: InsertAppointment :one
 insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, source, external_id, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
@@ -520,6 +529,28 @@ func (q *Queries) LockUnidentifiedBookings(ctx context.Context, arg LockUnidenti
 		return nil, err
 	}
 	return items, nil
+}
+
+const releasePaymentsOfAppointment = `-- name: ReleasePaymentsOfAppointment :exec
+update clinic.payments set appointment_id = null, updated_at = $1 where clinic_id = $2 and env = $3 and appointment_id = $4
+`
+
+type ReleasePaymentsOfAppointmentParams struct {
+	UpdatedAt     time.Time
+	ClinicID      uuid.UUID
+	Env           hub.Environment
+	AppointmentID *uuid.UUID
+}
+
+// The payments stay at who made them.
+func (q *Queries) ReleasePaymentsOfAppointment(ctx context.Context, arg ReleasePaymentsOfAppointmentParams) error {
+	_, err := q.db.Exec(ctx, releasePaymentsOfAppointment,
+		arg.UpdatedAt,
+		arg.ClinicID,
+		arg.Env,
+		arg.AppointmentID,
+	)
+	return err
 }
 
 const updateAppointmentRow = `-- name: UpdateAppointmentRow :one

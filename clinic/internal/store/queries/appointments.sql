@@ -48,6 +48,13 @@ set service = excluded.service, professional = excluded.professional, details_at
 where appointments.details_at is null or appointments.details_at <= excluded.details_at
 returning *;
 
+-- name: DeleteAppointment :exec
+delete from clinic.appointments where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: ReleasePaymentsOfAppointment :exec
+-- The payments stay at who made them.
+update clinic.payments set appointment_id = null, updated_at = @updated_at where clinic_id = @clinic_id and env = @env and appointment_id = @appointment_id;
+
 -- name: LockUnidentifiedBookingAt :one
 -- The booking without an external id at exactly the time that an event names.
 select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null
