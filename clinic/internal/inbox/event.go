@@ -31,6 +31,7 @@ type inboundEvent struct {
 	startsAt  time.Time // of the appointment; zero if the event does not have it
 
 	lacksOffset   bool   // the time of its appointment has no UTC offset
+	clearID       string // the id of its ticket or appointment, if that is a CPF and the data have a keyed hash instead; else ""
 	completePhone string // the number with the area code that it lacked; "" = it is as the data has it
 
 	meantFor   *uuid.UUID // the patient, if the event only waits for its turn behind a linking
@@ -132,6 +133,22 @@ func parseEvent(scope store.Scope, source, id, eventType string, occurredAt time
 		}
 	}
 	return event, event.parseTime()
+}
+
+// maskIDs replaces the id of a ticket or an appointment by a keyed hash if it is a CPF.
+func (e *inboundEvent) maskIDs(mask func(scope store.Scope, id string) string) {
+	id := e.subjectID()
+	if masked := mask(e.scope, *id); masked != *id {
+		e.clearID, *id = *id, masked
+	}
+}
+
+// subjectID returns the member with the id of the event's ticket or appointment.
+func (e *inboundEvent) subjectID() *string {
+	if e.isAboutAppointment() {
+		return &e.data.AppointmentID
+	}
+	return &e.data.TicketID
 }
 
 // fields returns the fields of the data by their JSON names.

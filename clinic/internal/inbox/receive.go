@@ -30,10 +30,14 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 	if err != nil {
 		return err
 	}
+	event.maskIDs(t.MaskSubjectID)
 	if event.completePhone, err = t.CompletePhone(ctx, event.scope.Clinic, event.phone()); err != nil {
 		return err
 	}
 	if err := t.lockForEvent(ctx, &event); err != nil {
+		return err
+	}
+	if err := t.maskStoredID(ctx, &event); err != nil {
 		return err
 	}
 	if err := t.resolveErasedAppointment(ctx, &event); err != nil {

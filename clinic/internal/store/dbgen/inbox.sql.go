@@ -560,6 +560,29 @@ func (q *Queries) ReleaseInboxEntry(ctx context.Context, clinicID uuid.UUID, env
 	return err
 }
 
+const renameWaitingSubject = `-- name: RenameWaitingSubject :exec
+update clinic.inbox set external_id = $1 where clinic_id = $2 and env = $3 and status = 'open' and source = $4 and external_id = $5
+`
+
+type RenameWaitingSubjectParams struct {
+	MaskedID   *string
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	Source     string
+	ExternalID *string
+}
+
+func (q *Queries) RenameWaitingSubject(ctx context.Context, arg RenameWaitingSubjectParams) error {
+	_, err := q.db.Exec(ctx, renameWaitingSubject,
+		arg.MaskedID,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.ExternalID,
+	)
+	return err
+}
+
 const setInboxEmailHash = `-- name: SetInboxEmailHash :exec
 update clinic.inbox set email_hmac = $4 where clinic_id = $1 and env = $2 and id = $3 and status = 'open'
 `
