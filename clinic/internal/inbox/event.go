@@ -135,6 +135,23 @@ func parseEvent(scope store.Scope, source, id, eventType string, occurredAt time
 	return event, event.parseTime()
 }
 
+// checkStatus refuses the status of an appointment.created if it is none of an appointment's;
+// absent and null are no status. It is checked on receipt only: entries that wait stay readable.
+func checkStatus(raw []byte) error {
+	var data map[string]json.RawMessage
+	if json.Unmarshal(raw, &data) != nil || data["status"] == nil {
+		return nil
+	}
+	var status *string
+	if json.Unmarshal(data["status"], &status) != nil {
+		return errMalformed("status", "must be a text")
+	}
+	if status == nil || *status == "" || care.AppointmentStatus(*status).IsValid() {
+		return nil
+	}
+	return errMalformed("status", "must be scheduled or confirmed")
+}
+
 // maskIDs replaces the id of a ticket or an appointment by a keyed hash if it is a CPF.
 func (e *inboundEvent) maskIDs(mask func(scope store.Scope, id string) string) {
 	id := e.subjectID()

@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 )
 
@@ -85,6 +86,9 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 func (t *transaction) parse(ctx context.Context, e hub.Event) (inboundEvent, error) {
 	scope := store.Scope{Clinic: e.TenantID, Env: e.Environment}
 	event, err := parseEvent(scope, e.Product, e.ID, e.Type, e.Time, e.Data)
+	if err == nil && e.Type == events.TypeAppointmentCreated {
+		err = checkStatus(e.Data)
+	}
 	if err != nil || !event.lacksOffset {
 		return event, err
 	}
