@@ -102,12 +102,23 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 		result.StillLinking, err = t.isStillLinking(ctx, scope, id)
 		return result, err
 	}
+	// What happened to its ticket or appointment before counts first: a no-show needs its booking.
+	isEarlier := func(other store.InboxEntry) bool {
+		return hasSameSubject(other, linking) && compareEntries(other.OccurredAt, entry.OccurredAt, other.ID, entry.ID) < 0
+	}
+	earlier := slices.DeleteFunc(slices.Clone(waiting), func(other store.InboxEntry) bool { return !isEarlier(other) })
+	waiting = slices.DeleteFunc(waiting, isEarlier)
+	earlierLinked, err := t.settleAll(ctx, earlier, linking)
+	if err != nil {
+		return result, err
+	}
 	if err := t.linkEntry(ctx, entry, linking); err != nil {
 		return result, err
 	}
 	if result.AlsoLinked, result.StillLinking, err = t.beginLinking(ctx, linking, rows, waiting); err != nil {
 		return result, err
 	}
+	result.AlsoLinked += earlierLinked
 	result.Entry, err = t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
 	return result, err
 }

@@ -21,7 +21,7 @@ type followerCheck struct {
 // same number is too, unless several patients have that number: then an entry with a name must
 // be about the linking's patient by that name.
 func (c *followerCheck) includes(ctx context.Context, entry store.InboxEntry) (bool, error) {
-	isAboutSame := c.hasSameSubject(entry)
+	isAboutSame := hasSameSubject(entry, c.linking)
 	if entry.PhoneKey == nil || isAboutSame && (c.linking.SettledBy != nil || entry.EventType != events.TypeAppointmentCreated) {
 		return true, nil
 	}
@@ -40,8 +40,9 @@ func (c *followerCheck) includes(ctx context.Context, entry store.InboxEntry) (b
 	return chosen != nil && c.isLinked(*chosen), err
 }
 
-func (c *followerCheck) hasSameSubject(entry store.InboxEntry) bool {
-	return entry.ExternalID != nil && c.linking.ExternalID != nil && *entry.ExternalID == *c.linking.ExternalID && entry.Source == c.linking.Source
+// hasSameSubject reports whether an entry is about the ticket or appointment of a linking.
+func hasSameSubject(entry store.InboxEntry, linking store.Linking) bool {
+	return entry.ExternalID != nil && linking.ExternalID != nil && *entry.ExternalID == *linking.ExternalID && entry.Source == linking.Source
 }
 
 // hasNumberOf reports whether the linking's patient has the number of an event, and its name

@@ -96,6 +96,21 @@ func TestBookingMovedToAStrangerOutOfOrder(t *testing.T) {
 	require.Equal(t, []string{"Check 8 cancelled"}, b.services(former))
 }
 
+// A user links the newest of what waits, as the list has it first: the booking still comes before it.
+func TestLinkingAChangeOfAWaitingBooking(t *testing.T) {
+	t.Parallel()
+	b := newMovedBooking(t)
+	patient := b.AddPatient("+5511900001111")
+	b.send(7, "ignored", "appointment.noshow", stranger)
+	b.send(5, "ignored", "appointment.created", stranger)
+	b.send(6, "ignored", "appointment.reminded", stranger)
+	done := b.OK(200, "POST", InboxEntry(b.Clinic, "event_type = 'appointment.noshow'")+"/link", object{"patient_id": patient})
+	require.EqualValues(t, 2, done["also_linked"])
+	require.Equal(t, []string{"Check 5 no_show"}, b.services(patient))
+	require.NotNil(t, b.Items("/patients/" + patient + "/appointments")[0]["reminded_at"])
+	require.Len(t, b.History(patient), 3)
+}
+
 // An event without a number says nothing about the client.
 func TestBookingChangedWithoutANumber(t *testing.T) {
 	t.Parallel()

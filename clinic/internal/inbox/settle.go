@@ -179,7 +179,7 @@ func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry
 				continue
 			}
 		}
-		settled := false
+		var settled bool
 		if entry.MeantFor != nil {
 			settled, err = t.settleInTurn(ctx, entry)
 			isStale = true
