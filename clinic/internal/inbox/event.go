@@ -36,7 +36,7 @@ type inboundEvent struct {
 
 	meantFor   *uuid.UUID // the patient, if the event only waits for its turn behind a linking
 	movedFrom  *uuid.UUID // the patient of its appointment until now, if it says that the client is another, who is unknown
-	isOutdated bool       // its booking is somebody else's by a newer event that waits; set when it is applied
+	isOutdated bool       // a newer event that waits has another client for its booking; set when it is applied
 	erasedID   string     // the id that replaced its appointment's in an erased patient's data; "" = none
 }
 
