@@ -243,3 +243,39 @@ func awaitCondition(t *testing.T, ok func() bool) {
 	t.Helper()
 	require.Eventually(t, ok, waitTimeout, 50*time.Millisecond)
 }
+
+// Mother and son share a number. A booking carries its client's name, so it stands at the son,
+// and an erasure of the mother leaves it in the log.
+func TestBookingOfOneWhoSharesANumber(t *testing.T) {
+	t.Parallel()
+	here, _ := ownHub(t)
+	studio := here.studio(t)
+	clinic := here.clinicOf(t, studio)
+	mother := clinic.do(201, "POST", "/patients", `{"name":"Maria Reis","phone":"+5511987654321"}`)["id"].(string)
+	son := clinic.do(201, "POST", "/patients", `{"name":"Davi Reis","phone":"+5511987654321"}`)["id"].(string)
+	client := studio.do(201, "POST", "/clients", `{"name":"Davi Reis","phone":"(11) 98765-4321"}`)["id"].(string)
+	start := time.Now().Add(26 * time.Hour).UTC().Truncate(time.Hour).Format(time.RFC3339)
+	booked := studio.do(201, "POST", "/appointments", `{"client_id":"`+client+`","professional_id":"`+studio.professional+`","service_id":"`+studio.service+`","start_at":"`+start+`"}`)
+	awaitCondition(t, func() bool { return clinic.first("/patients/"+son+"/appointments") != nil })
+	require.Equal(t, booked["id"], clinic.first("/patients/" + son + "/appointments")["external_id"])
+	require.Nil(t, clinic.first("/patients/"+mother+"/appointments"))
+
+	logged := func() map[string]any {
+		t.Helper()
+		return clinic.first("/integrations/webhook-logs?event_type=appointment.created")["payload"].(map[string]any)
+	}
+	erase := func(patient string) {
+		t.Helper()
+		request := "/deletion-requests/" + clinic.do(202, "POST", "/patients/"+patient+"/deletion-request", "")["id"].(string)
+		awaitCondition(t, func() bool { return clinic.do(200, "GET", request, "")["status"] == "completed" })
+		awaitCondition(t, func() bool {
+			var open int
+			require.NoError(t, here.pool(t).QueryRow(t.Context(), "select count(*) from hub.erasures where not examined").Scan(&open))
+			return open == 0
+		})
+	}
+	erase(mother)
+	require.Equal(t, "Davi Reis", logged()["data"].(map[string]any)["client_name"], "a shared number counts with the whole name only")
+	erase(son)
+	require.Equal(t, map[string]any{"erased": true}, logged())
+}

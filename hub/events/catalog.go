@@ -30,7 +30,7 @@ const (
 func schedulingCatalog() []Described {
 	return []Described{
 		{"There is a new appointment.", AppointmentCreated{
-			AppointmentID: exampleAppointment, ClientPhone: examplePhone, Datetime: "2026-03-02T12:00:00Z", EndAt: "2026-03-02T12:30:00Z",
+			AppointmentID: exampleAppointment, ClientPhone: examplePhone, ClientName: "Caio Souza", Datetime: "2026-03-02T12:00:00Z", EndAt: "2026-03-02T12:30:00Z",
 			Professional: "Ana Lima", Service: "Consultation", Source: "web", Status: "scheduled",
 		}},
 		{"An appointment was cancelled.", AppointmentCancelled{AppointmentID: exampleAppointment, Reason: "The client is ill."}},

@@ -27,6 +27,10 @@ func TestWireFormat(t *testing.T) {
 			events.AppointmentCreated{AppointmentID: "a1", ClientPhone: phone, Datetime: "2026-03-02T12:00:00Z", EndAt: "2026-03-02T12:30:00Z", Professional: "Ana", Service: "Cut", Source: "web", Status: "scheduled"},
 			`appointment.created {"appointment_id":"a1","client_phone":"+5511987654321","datetime":"2026-03-02T12:00:00Z","end_at":"2026-03-02T12:30:00Z","professional":"Ana","service":"Cut","source":"web","status":"scheduled"}`,
 		},
+		{
+			events.AppointmentCreated{AppointmentID: "a1", ClientPhone: phone, ClientName: "Caio", Status: "scheduled"},
+			`appointment.created {"appointment_id":"a1","client_phone":"+5511987654321","client_name":"Caio","datetime":"","end_at":"","professional":"","service":"","source":"","status":"scheduled"}`,
+		},
 		{events.AppointmentCancelled{AppointmentID: "a1", Reason: "ill"}, `appointment.cancelled {"appointment_id":"a1","reason":"ill"}`},
 		{events.AppointmentReminded{AppointmentID: "a1", ClientPhone: phone}, `appointment.reminded {"appointment_id":"a1","client_phone":"+5511987654321"}`},
 		{events.AppointmentNoShow{AppointmentID: "a1", ClientPhone: phone}, `appointment.noshow {"appointment_id":"a1","client_phone":"+5511987654321"}`},

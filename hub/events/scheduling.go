@@ -13,14 +13,15 @@ const (
 // no-show is reopened, and when a late deposit restores it. The newest event of an
 // appointment id counts.
 type AppointmentCreated struct {
-	AppointmentID string `json:"appointment_id"` // extra
-	ClientPhone   string `json:"client_phone"`   // international format with a leading plus
-	Datetime      string `json:"datetime"`       // start, RFC 3339 in UTC
-	EndAt         string `json:"end_at"`         // extra; RFC 3339 in UTC
-	Professional  string `json:"professional"`   // display name
-	Service       string `json:"service"`        // name
-	Source        string `json:"source"`         // extra; how it was booked, such as "web"
-	Status        string `json:"status"`         // extra; "scheduled" or "confirmed"
+	AppointmentID string `json:"appointment_id"`        // extra
+	ClientPhone   string `json:"client_phone"`          // international format with a leading plus
+	ClientName    string `json:"client_name,omitempty"` // extra; distinguishes people who share the number
+	Datetime      string `json:"datetime"`              // start, RFC 3339 in UTC
+	EndAt         string `json:"end_at"`                // extra; RFC 3339 in UTC
+	Professional  string `json:"professional"`          // display name
+	Service       string `json:"service"`               // name
+	Source        string `json:"source"`                // extra; how it was booked, such as "web"
+	Status        string `json:"status"`                // extra; "scheduled" or "confirmed"
 }
 
 // AppointmentCancelled announces that an appointment was cancelled.

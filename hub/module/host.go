@@ -92,8 +92,9 @@ type Deliveries interface {
 // Delivery is the state of one event's delivery to an integration.
 type Delivery struct {
 	IntegrationID uuid.UUID
-	Status        string // pending, delivered, parked or failed
-	Connected     bool   // the integration is neither paused nor revoked, so that parked deliveries will be sent
+	Status        string     // pending, delivered, parked or failed
+	Connected     bool       // the integration is neither paused nor revoked, so that parked deliveries will be sent
+	DeliveredAt   *time.Time // when the receiver accepted the event; nil: not yet
 }
 
 // Erasures controls the erasure that a published or received

@@ -159,7 +159,7 @@ func (m moduleDeliveries) ForEvents(ctx context.Context, events []hub.Event) ([]
 	lists := make([][]module.Delivery, len(answers))
 	for i, list := range answers {
 		for _, delivery := range list {
-			lists[i] = append(lists[i], module.Delivery{IntegrationID: delivery.IntegrationID, Status: delivery.Status.String(), Connected: delivery.Connected})
+			lists[i] = append(lists[i], module.Delivery{IntegrationID: delivery.IntegrationID, Status: delivery.Status.String(), Connected: delivery.Connected, DeliveredAt: delivery.DeliveredAt})
 		}
 	}
 	return lists, nil

@@ -58,7 +58,7 @@ func (a *API) requestDeletion(ctx context.Context, in *rest.IDParam) (*deletionO
 
 type deletionsInput struct {
 	rest.PageParams
-	Status string `query:"status" enum:"waiting,needs_attention,completed" doc:"Absent: any. As the clinic last saw it: it looks every five minutes"`
+	Status string `query:"status" enum:"waiting,needs_attention,completed" doc:"Absent: any"`
 }
 
 func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ Body rest.Page[Deletion] }, error) {

@@ -30,7 +30,7 @@ func (c patientCriteria) contradicts(p store.Patient) bool {
 	if c.birthDate != nil && p.BirthDate != nil && !c.birthDate.Equal(*p.BirthDate) {
 		return true
 	}
-	return c.name != "" && !care.NamesAgree(c.name, p.Name, true)
+	return c.name != "" && care.NameAgreement(c.name, p.Name) == care.NamesDiffer
 }
 
 // agreement rates a patient that the criteria do not contradict, from 0: the same birth date
@@ -40,12 +40,8 @@ func (c patientCriteria) agreement(p store.Patient) int {
 	if c.birthDate != nil && p.BirthDate != nil {
 		rating += 2
 	}
-	switch {
-	case c.name == "":
-	case care.FoldName(c.name) == care.FoldName(p.Name):
-		rating += 2
-	case care.NamesAgree(c.name, p.Name, false):
-		rating++
+	if c.name != "" {
+		rating += max(0, care.NameAgreement(c.name, p.Name)-care.NameIsPart)
 	}
 	return rating
 }

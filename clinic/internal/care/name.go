@@ -34,8 +34,9 @@ func nameWords(name string) []string {
 
 // NamesAgree reports whether two names may be those of the same person: they have the same
 // words in any order, or one is the other with words abbreviated or left out. The first
-// word is never left out. Without the same birth date, the last word is not either, and
-// only initials are left out: a mother's name may be a part of her child's.
+// word is never left out, and its initial alone needs two other words that are the same.
+// Without the same birth date, the last word is not left out either, and only initials are: a
+// mother's name may be a part of her child's.
 func NamesAgree(a, b string, sameBirthDate bool) bool {
 	short, long := nameWords(a), nameWords(b)
 	if len(short) > len(long) {
@@ -47,14 +48,59 @@ func NamesAgree(a, b string, sameBirthDate bool) bool {
 	if hasSameWords(short, long) {
 		return true
 	}
-	if short[0] != long[0] || !sameBirthDate && short[len(short)-1] != long[len(long)-1] {
+	if short[0] != long[0] {
+		return abbreviatesFirstWord(short, long)
+	}
+	if !sameBirthDate && short[len(short)-1] != long[len(long)-1] {
 		return false
 	}
 	return isAbbreviation(short[1:], long[1:], sameBirthDate)
 }
 
+// Degrees in which names agree.
+const (
+	NamesDiffer       = iota
+	NameIsPart        // words are left out
+	NameIsAbbreviated // initials are spelled out or left out, or the order is another
+	NamesAreEqual     // but for case and accents
+)
+
+// NameAgreement returns the degree in which two names agree.
+func NameAgreement(a, b string) int {
+	switch {
+	case FoldName(a) == FoldName(b) && HasLetter(a):
+		return NamesAreEqual
+	case NamesAgree(a, b, false):
+		return NameIsAbbreviated
+	case NamesAgree(a, b, true):
+		return NameIsPart
+	}
+	return NamesDiffer
+}
+
+// HasLetter reports whether a name has a letter. One without, such as a picture, names nobody.
+func HasLetter(name string) bool { return strings.ContainsFunc(name, unicode.IsLetter) }
+
 func hasSameWords(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// abbreviatesFirstWord reports whether two names differ only in that words of one are initials in
+// the other, the first one included. Two whole words must be the same: "A. Souza" may be anyone.
+func abbreviatesFirstWord(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	same := 0
+	for i := range a {
+		if !isSameWord(a[i], b[i]) {
+			return false
+		}
+		if a[i] == b[i] && !isInitial(a[i]) {
+			same++
+		}
+	}
+	return same >= 2
 }
 
 // isAbbreviation reports whether the words of short occur in long, in the same order. A

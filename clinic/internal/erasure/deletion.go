@@ -151,9 +151,27 @@ func (s *Service) RefreshRequest(ctx context.Context, scope store.Scope, id uuid
 }
 
 // ListRequests returns a page of the deletion requests with a status ("" = any), newest first,
-// as they were last updated, and the total, counted up to [store.MaxCount].
+// and the total, counted up to [store.MaxCount]. It first updates those on the page, and the
+// newest waiting ones, with the latest deliveries.
 func (s *Service) ListRequests(ctx context.Context, scope store.Scope, status string, limit, offset int) (requests []Request, total int, err error) {
-	rows, err := s.store.DeletionRequestsPage(ctx, dbgen.DeletionRequestsPageParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
+	readPage := func(status string, limit, offset int) ([]store.DeletionRequest, error) {
+		return s.store.DeletionRequestsPage(ctx, dbgen.DeletionRequestsPageParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
+	}
+	waiting, err := readPage(requestWaiting, maxRefreshed, 0)
+	if err == nil {
+		_, err = s.updateRequests(ctx, waiting)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := readPage(status, limit, offset)
+	if err != nil {
+		return nil, 0, err
+	}
+	hasChanged, err := s.updateRequests(ctx, rows)
+	if err == nil && hasChanged {
+		rows, err = readPage(status, limit, offset)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -166,6 +184,9 @@ func (s *Service) ListRequests(ctx context.Context, scope store.Scope, status st
 	}
 	return requests, total, err
 }
+
+// maxRefreshed bounds how many waiting requests a list updates: those of the last days.
+const maxRefreshed = 100
 
 // Acknowledge records that a user informed a product by other means, with a note how. An
 // earlier acknowledgement stays. Errors: [hub.ErrNotFound]; [hub.ErrConflict] while the

@@ -32,12 +32,13 @@ func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p 
 
 // insertTombstones stores tombstones of a patient's present and earlier identifiers and of
 // the patient's tickets, so that imports and events do not bring the patient back. Numbers
-// and addresses of the past that another patient has too get none.
+// and addresses of the past that another patient has too get none. The present number counts
+// with each name: users may have linked events of a shared number by a name.
 func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p store.Patient, identity *store.PatientIdentity, ticketTombstones [][]byte) error {
 	hashes := tx.Tombstones(scope, store.TombstoneIdentifiers{Name: p.Name, Phone: p.Phone, Email: p.Email, ExternalRef: p.ExternalRef, CPFHash: p.CpfHmac})
 	for _, name := range identity.Names {
 		for _, phone := range identity.Phones {
-			if !identity.IsSharedPhone(phone) {
+			if !identity.IsSharedPhone(phone) || p.Phone != nil && phone == *p.Phone {
 				hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{Name: name, Phone: &phone})...)
 			}
 		}

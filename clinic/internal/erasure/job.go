@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,22 +30,8 @@ func (s *Service) UpdateOpenRequests(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		peers, err := s.peersByRequest(ctx, page)
-		if err != nil {
-			return err
-		}
-		events := make([]hub.Event, len(page))
-		for i, row := range page {
-			events[i] = deletionEvent(row)
-		}
-		deliveries, err := s.host.Deliveries.ForEvents(ctx, events)
-		if err != nil {
-			return err
-		}
-		for i, row := range page {
-			if _, err := s.updateFromDeliveries(ctx, Request{row, peers[row.ID]}, deliveries[i]); err != nil {
-				errs = append(errs, fmt.Errorf("deletion request %s: %w", row.ID, err))
-			}
+		if _, err := s.updateRequests(ctx, page); err != nil {
+			errs = append(errs, err)
 		}
 		if len(page) < openRequestsPage || ctx.Err() != nil {
 			return errors.Join(errs...)
@@ -52,6 +39,36 @@ func (s *Service) UpdateOpenRequests(ctx context.Context) error {
 		last := page[len(page)-1]
 		params.AfterAt, params.AfterID = last.RequestedAt, last.ID
 	}
+}
+
+// updateRequests updates those of some requests that are not completed with the latest
+// deliveries. If some fail it still goes through the others; the error joins their errors.
+func (s *Service) updateRequests(ctx context.Context, requests []store.DeletionRequest) (hasChanged bool, err error) {
+	open := slices.DeleteFunc(slices.Clone(requests), func(row store.DeletionRequest) bool { return row.Status == requestCompleted })
+	if len(open) == 0 {
+		return false, nil
+	}
+	peers, err := s.peersByRequest(ctx, open)
+	if err != nil {
+		return false, err
+	}
+	events := make([]hub.Event, len(open))
+	for i, row := range open {
+		events[i] = deletionEvent(row)
+	}
+	deliveries, err := s.host.Deliveries.ForEvents(ctx, events)
+	if err != nil {
+		return false, err
+	}
+	var errs []error
+	for i, row := range open {
+		updated, err := s.updateFromDeliveries(ctx, Request{row, peers[row.ID]}, deliveries[i])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("deletion request %s: %w", row.ID, err))
+		}
+		hasChanged = hasChanged || updated.Row.Status != row.Status || !slices.Equal(updated.Peers, peers[row.ID])
+	}
+	return hasChanged, errors.Join(errs...)
 }
 
 // peersByRequest returns the peers of requests, by request id.

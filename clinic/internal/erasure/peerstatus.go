@@ -37,11 +37,14 @@ func (s *Service) updateFromDeliveries(ctx context.Context, request Request, del
 		if request.Row, err = tx.LockDeletionRequest(ctx, request.Row.ClinicID, request.Row.Env, request.Row.ID); err != nil {
 			return err
 		}
-		for product, status := range changes {
-			params := dbgen.UpdateDeletionPeerParams{ClinicID: request.Row.ClinicID, Env: request.Row.Env, RequestID: request.Row.ID, Product: product, Status: status}
-			if status == peerAcknowledged {
-				now := tx.Now()
-				params.AcknowledgedAt = &now
+		for product, change := range changes {
+			params := dbgen.UpdateDeletionPeerParams{ClinicID: request.Row.ClinicID, Env: request.Row.Env, RequestID: request.Row.ID, Product: product, Status: change.status}
+			if change.status == peerAcknowledged {
+				at := tx.Now()
+				if change.at != nil {
+					at = *change.at
+				}
+				params.AcknowledgedAt = &at
 			}
 			if _, err := tx.UpdateDeletionPeer(ctx, params); err != nil {
 				return err
@@ -52,16 +55,23 @@ func (s *Service) updateFromDeliveries(ctx context.Context, request Request, del
 	return request, err
 }
 
-// changedPeers returns the new statuses of peers whose status changed, by product.
-func (s *Service) changedPeers(request Request, deliveries []module.Delivery) map[string]string {
-	changes := make(map[string]string)
+// peerChange is the new status of a peer, with when it accepted the event; nil: it did not, or
+// that is unknown.
+type peerChange struct {
+	status string
+	at     *time.Time
+}
+
+// changedPeers returns the changes of peers whose status changed, by product.
+func (s *Service) changedPeers(request Request, deliveries []module.Delivery) map[string]peerChange {
+	changes := make(map[string]peerChange)
 	overdue := s.host.Now().Sub(request.Row.RequestedAt) > maxParked
 	for _, peer := range request.Peers {
 		if peer.Status == peerAcknowledged {
 			continue
 		}
-		if status := peerStatus(deliveries, peer.IntegrationID, overdue); status != peer.Status && status != peerPending {
-			changes[peer.Product] = status
+		if change := findPeerChange(deliveries, peer.IntegrationID, overdue); change.status != peer.Status && change.status != peerPending {
+			changes[peer.Product] = change
 		}
 	}
 	return changes
@@ -71,22 +81,22 @@ func (s *Service) changedPeers(request Request, deliveries []module.Delivery) ma
 // the peer: the law sets a deadline of days.
 const maxParked = 24 * time.Hour
 
-// peerStatus returns the status that a peer's delivery implies. Without a delivery the peer
+// findPeerChange returns the status that a peer's delivery implies. Without a delivery the peer
 // does not subscribe to deletions, or the log no longer has it. A disconnected or paused
 // peer gets nothing until it is connected again.
-func peerStatus(deliveries []module.Delivery, integration uuid.UUID, overdue bool) string {
+func findPeerChange(deliveries []module.Delivery, integration uuid.UUID, overdue bool) peerChange {
 	for _, d := range deliveries {
 		switch {
 		case d.IntegrationID != integration:
 		case d.Status == deliveryDelivered:
-			return peerAcknowledged
+			return peerChange{peerAcknowledged, d.DeliveredAt}
 		case d.Status == deliveryFailed || !d.Connected || d.Status == deliveryParked && overdue:
-			return peerFailed
+			return peerChange{status: peerFailed}
 		default:
-			return peerPending
+			return peerChange{status: peerPending}
 		}
 	}
-	return peerFailed
+	return peerChange{status: peerFailed}
 }
 
 // isParked reports whether an integration's delivery is parked.
@@ -120,12 +130,26 @@ func (s *Service) updateStatus(ctx context.Context, tx *store.Tx, request *Reque
 	}
 	params := dbgen.UpdateDeletionStatusParams{ClinicID: request.Row.ClinicID, Env: request.Row.Env, ID: request.Row.ID, Status: status}
 	if status == requestCompleted {
-		now := tx.Now()
-		params.CompletedAt = &now
+		completedAt := lastAcknowledgement(request.Peers, tx.Now())
+		params.CompletedAt = &completedAt
 		if err := s.host.Erasures.Release(ctx, tx.Raw, deletionEvent(request.Row)); err != nil {
 			return err
 		}
 	}
 	request.Row, err = tx.UpdateDeletionStatus(ctx, params)
 	return err
+}
+
+// lastAcknowledgement returns when the last peer acknowledged; now if there are no peers.
+func lastAcknowledgement(peers []store.DeletionPeer, now time.Time) time.Time {
+	var last time.Time
+	for _, peer := range peers {
+		if peer.AcknowledgedAt != nil && peer.AcknowledgedAt.After(last) {
+			last = *peer.AcknowledgedAt
+		}
+	}
+	if last.IsZero() {
+		return now
+	}
+	return last
 }

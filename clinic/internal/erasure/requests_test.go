@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -193,4 +194,38 @@ func TestSecretsStayEncrypted(t *testing.T) {
 	for _, secret := range []string{digits, written, content, clinic.Token, messaging.Secret, messaging.Key, clinictest.Phone, clinictest.Phone[1:], clinictest.Phone[3:], "Canary", "Ana", id, clinic.Email, clinic.ID.String()} {
 		require.NotContains(t, measured, secret)
 	}
+}
+
+// The list shows an acknowledgement as soon as the peer has accepted the event, with the time when
+// it did, and each filter has the request by then.
+func TestListOfDeletionRequestsIsUpToDate(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.SetStatus(503)
+	request := clinic.OK(202, "POST", "/patients/"+clinic.AddPatient(clinictest.Phone)+"/deletion-request", nil)
+	require.Len(t, clinic.Items("/deletion-requests?status=waiting"), 1)
+	messaging.SetStatus(0)
+	require.Eventually(t, func() bool { return len(messaging.Received("patient.deleted")) == 1 }, 2*clinictest.Timeout, clinictest.Tick)
+	var acceptedAt time.Time
+	require.Eventually(t, func() bool {
+		err := clinic.Hub.Host.Pool.QueryRow(t.Context(), `select finished_at from hub.deliveries where tenant_id = $1 and event_type = 'patient.deleted' and status = 1`, clinic.ID).Scan(&acceptedAt)
+		return err == nil
+	}, clinictest.Timeout, clinictest.Tick)
+	completed := clinic.Items("/deletion-requests?status=completed")
+	require.Len(t, completed, 1, "nobody looked at it, and no job ran")
+	require.Equal(t, request["id"], completed[0]["id"])
+	require.Empty(t, clinic.Items("/deletion-requests?status=waiting"))
+	require.Equal(t, acceptedAt.UTC().Format(time.RFC3339), shortTime(t, completed[0]["completed_at"]))
+	require.Equal(t, acceptedAt.UTC().Format(time.RFC3339), shortTime(t, completed[0]["peers"].([]any)[0].(object)["acknowledged_at"]))
+	require.Equal(t, completed, clinic.Items("/deletion-requests"))
+	require.Equal(t, completed[0], clinic.Get("/deletion-requests/"+request["id"].(string)))
+}
+
+// shortTime is a time of a response in whole seconds.
+func shortTime(t *testing.T, value any) string {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, value.(string))
+	require.NoError(t, err)
+	return at.UTC().Format(time.RFC3339)
 }

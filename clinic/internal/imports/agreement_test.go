@@ -147,3 +147,16 @@ func TestFilesNeverMixPatients(t *testing.T) {
 		require.Greater(t, count, 4)
 	}
 }
+
+// The first word of a name may be an initial, if enough of the name is left to say who it is.
+func TestImportOfNamesThatBeginWithAnInitial(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", "codigo;nome;email\n1;Ana Maria Souza;\n2;Bruno Souza;\n3;Carla Dias;\n"), 3, 0, 0, 0)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", "codigo;nome;email\n1;A. Maria Souza;ana@example.com\n2;A. Souza;a@example.com\n3;C. D.;c@example.com\n"), 0, 1, 0, 2)
+	found := map[any]any{}
+	for _, item := range clinic.Items("/patients") {
+		found[item["name"]] = item["email"]
+	}
+	require.Equal(t, map[any]any{"Ana Maria Souza": "ana@example.com", "Bruno Souza": nil, "Carla Dias": nil}, found)
+}

@@ -41,7 +41,7 @@ func TestImportFromExcel(t *testing.T) {
 		";;;;;;;\r\n" +
 		"9;Íris Muñoz;+55 (21) 3456-7890;;;31-12-1990;;\r\n" +
 		";;;;;;;\r\n\r\n\r\n"
-	for name, file := range map[string]string{"Windows-1252": encodeLatin1(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": encodeUTF16(sheet)} {
+	for name, file := range map[string]string{"Windows-1252": encodeLatin1(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": encodeUTF16(sheet), "Macintosh": encodeLatin1(strings.ReplaceAll(sheet, "\r\n", "\r"))} {
 		clinic := clinictest.NewClinic(t)
 		clinictest.RequireImportCounts(t, clinic.Import("csv", file), 3, 0, 0, 0)
 		found := map[string][]any{}

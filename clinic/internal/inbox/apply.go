@@ -21,15 +21,44 @@ func (t *transaction) resolveErasedAppointment(ctx context.Context, event *inbou
 	if id == "" || !event.isAboutAppointment() || store.IsGeneratedID(id) {
 		return nil
 	}
-	erasedID := t.ErasedExternalID(event.scope, event.source, id)
-	_, err := t.AppointmentByExternalID(ctx, dbgen.AppointmentByExternalIDParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &erasedID})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err == nil:
-		event.erasedID = erasedID
+	for _, id := range []string{id, event.clearID} { // erasures before ids were masked hashed the clear one
+		if id == "" {
+			continue
+		}
+		erasedID := t.ErasedExternalID(event.scope, event.source, id)
+		_, err := t.AppointmentByExternalID(ctx, dbgen.AppointmentByExternalIDParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &erasedID})
+		if err == nil {
+			event.erasedID = erasedID
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
 	}
-	return err
+	return nil
+}
+
+// maskStoredID masks the id of the event's appointment or ticket where it was stored in clear,
+// before such ids were masked.
+func (t *transaction) maskStoredID(ctx context.Context, event *inboundEvent) error {
+	if event.clearID == "" {
+		return nil
+	}
+	scope := event.scope
+	clearSubject := strings.TrimSuffix(*event.subject(), *event.subjectID()) + event.clearID
+	if err := t.RenameWaitingSubject(ctx, dbgen.RenameWaitingSubjectParams{ClinicID: scope.Clinic, Env: scope.Env, Source: event.source, ExternalID: &clearSubject, MaskedID: event.subject()}); err != nil {
+		return err
+	}
+	if !event.isAboutAppointment() {
+		return t.RenameTicket(ctx, dbgen.RenameTicketParams{ClinicID: scope.Clinic, Env: scope.Env, Source: event.source, TicketID: event.clearID, MaskedID: event.data.TicketID})
+	}
+	a, err := t.LockAppointmentByExternalID(ctx, dbgen.LockAppointmentByExternalIDParams{ClinicID: scope.Clinic, Env: scope.Env, Source: &event.source, ExternalID: &event.clearID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return t.MaskAppointmentID(ctx, dbgen.MaskAppointmentIDParams{ClinicID: scope.Clinic, Env: scope.Env, ID: a.ID, MaskedID: event.data.AppointmentID})
 }
 
 // apply applies an event to a patient whom the transaction has locked. If its appointment

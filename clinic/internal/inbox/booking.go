@@ -17,10 +17,14 @@ import (
 // saveBooking creates the appointment of an event, or updates it, and returns the summary
 // for the history. An event that is older than the stored description leaves it as it is.
 // The status that the event says counts unless a later one is stored: so a cancelled or
-// missed appointment is scheduled again, in whatever order the events come.
+// missed appointment is scheduled again, in whatever order the events come. If the appointment
+// is another person's by now, saveBooking changes nothing.
 func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (summary string, err error) {
 	service, professional := care.Truncate(care.RedactCPFs(event.data.Service), 200), care.Truncate(care.RedactCPFs(event.data.Professional), 120)
 	var a store.Appointment
+	if event.isOutdated, err = t.isBookingOutdated(ctx, event); err != nil || event.isOutdated {
+		return describeBooking(service, professional, event.startsAt), err
+	}
 	if event.data.AppointmentID == "" {
 		a, err = t.UpsertUnidentifiedBooking(ctx, dbgen.UpsertUnidentifiedBookingParams{
 			ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: store.NewID(), PatientID: patient, StartsAt: event.startsAt, Service: service, Professional: professional,
@@ -46,6 +50,42 @@ func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, pati
 		summary += ": confirmed"
 	}
 	return summary, err
+}
+
+// removeMovedBooking deletes the appointment of an event that says that its client is another
+// now, who is unknown: it is the former patient's no more. It is stored again when a user links
+// the event. If a newer description is stored, the appointment stays.
+func (t *transaction) removeMovedBooking(ctx context.Context, event *inboundEvent) error {
+	if event.movedFrom == nil {
+		return nil
+	}
+	if _, err := t.LockPatientShared(ctx, event.scope.Clinic, event.scope.Env, *event.movedFrom); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	id := event.storedAppointmentID()
+	a, err := t.LockAppointmentByExternalID(ctx, dbgen.LockAppointmentByExternalIDParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &id})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil || a.DetailsAt != nil && a.DetailsAt.After(event.time) {
+		return err
+	}
+	if err := t.ReleasePaymentsOfAppointment(ctx, dbgen.ReleasePaymentsOfAppointmentParams{ClinicID: a.ClinicID, Env: a.Env, AppointmentID: &a.ID, UpdatedAt: t.Now()}); err != nil {
+		return err
+	}
+	return t.DeleteAppointment(ctx, a.ClinicID, a.Env, a.ID)
+}
+
+// isBookingOutdated reports whether a newer event with another number waits for its patient: the
+// appointment is that person's.
+func (t *transaction) isBookingOutdated(ctx context.Context, event *inboundEvent) (bool, error) {
+	subject := event.subject()
+	if subject == nil {
+		return false, nil
+	}
+	return t.HasNewerWaitingBooking(ctx, dbgen.HasNewerWaitingBookingParams{
+		ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: event.source, ExternalID: *subject, OccurredAt: event.time, PhoneKey: event.phoneKey(),
+	})
 }
 
 // lockDescribed locks the patient's appointment that an event describes. ok is false if it is

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
@@ -101,12 +102,23 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 		result.StillLinking, err = t.isStillLinking(ctx, scope, id)
 		return result, err
 	}
+	// What happened to its ticket or appointment before counts first: a no-show needs its booking.
+	isEarlier := func(other store.InboxEntry) bool {
+		return hasSameSubject(other, linking) && compareEntries(other.OccurredAt, entry.OccurredAt, other.ID, entry.ID) < 0
+	}
+	earlier := slices.DeleteFunc(slices.Clone(waiting), func(other store.InboxEntry) bool { return !isEarlier(other) })
+	waiting = slices.DeleteFunc(waiting, isEarlier)
+	earlierLinked, err := t.settleAll(ctx, earlier, linking)
+	if err != nil {
+		return result, err
+	}
 	if err := t.linkEntry(ctx, entry, linking); err != nil {
 		return result, err
 	}
 	if result.AlsoLinked, result.StillLinking, err = t.beginLinking(ctx, linking, rows, waiting); err != nil {
 		return result, err
 	}
+	result.AlsoLinked += earlierLinked
 	result.Entry, err = t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
 	return result, err
 }
@@ -114,12 +126,34 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 // linkEntry settles the entry that a user links, even if its appointment is not known, and
 // stores its phone number as the patient's.
 func (t *transaction) linkEntry(ctx context.Context, entry store.InboxEntry, linking store.Linking) error {
+	event, err := t.openEntry(entry)
+	if err != nil {
+		return err
+	}
 	if _, err := t.settle(ctx, entry, linking.PatientID, linking.SettledBy, true); err != nil || entry.PhoneKey == nil {
 		return err
 	}
-	return t.UpsertLinkedPhone(ctx, dbgen.UpsertLinkedPhoneParams{
-		ClinicID: linking.ClinicID, Env: linking.Env, PhoneKey: *entry.PhoneKey, PatientID: linking.PatientID, CreatedAt: t.Now(),
-	})
+	return t.rememberContact(ctx, &event, *entry.PhoneKey, linking.PatientID)
+}
+
+// rememberContact stores that a number is a patient's. If others have it too, the event's name
+// is the patient's as well: the next event with both does not wait.
+func (t *transaction) rememberContact(ctx context.Context, event *inboundEvent, phoneKey string, patient uuid.UUID) error {
+	scope := event.scope
+	hasPhone, err := t.PatientHasPhone(ctx, dbgen.PatientHasPhoneParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, PhoneKey: phoneKey})
+	if err != nil {
+		return err
+	}
+	if !hasPhone { // else the number stays linked to whom it was linked before
+		if err := t.UpsertLinkedPhone(ctx, dbgen.UpsertLinkedPhoneParams{ClinicID: scope.Clinic, Env: scope.Env, PhoneKey: phoneKey, PatientID: patient, CreatedAt: t.Now()}); err != nil {
+			return err
+		}
+	}
+	patients, err := t.FindByPhone(ctx, scope, event.phone())
+	if err != nil || len(patients) < 2 || !care.HasLetter(event.name()) {
+		return err
+	}
+	return t.AddKnownName(ctx, scope, patient, event.name())
 }
 
 // Dismiss marks an entry as being about no patient, and deletes its data. user is who

@@ -31,10 +31,13 @@ type inboundEvent struct {
 	startsAt  time.Time // of the appointment; zero if the event does not have it
 
 	lacksOffset   bool   // the time of its appointment has no UTC offset
+	clearID       string // the id of its ticket or appointment, if that is a CPF and the data have a keyed hash instead; else ""
 	completePhone string // the number with the area code that it lacked; "" = it is as the data has it
 
-	meantFor *uuid.UUID // the patient, if the event only waits for its turn behind a linking
-	erasedID string     // the id that replaced its appointment's in an erased patient's data; "" = none
+	meantFor   *uuid.UUID // the patient, if the event only waits for its turn behind a linking
+	movedFrom  *uuid.UUID // the patient of its appointment until now, if it says that the client is another, who is unknown
+	isOutdated bool       // a newer event that waits has another client for its booking; set when it is applied
+	erasedID   string     // the id that replaced its appointment's in an erased patient's data; "" = none
 }
 
 // eventData are the members of events' data. Each type of event has some of them.
@@ -130,6 +133,39 @@ func parseEvent(scope store.Scope, source, id, eventType string, occurredAt time
 		}
 	}
 	return event, event.parseTime()
+}
+
+// checkStatus refuses the status of an appointment.created if it is none of an appointment's;
+// absent and null are no status. It is checked on receipt only: entries that wait stay readable.
+func checkStatus(raw []byte) error {
+	var data map[string]json.RawMessage
+	if json.Unmarshal(raw, &data) != nil || data["status"] == nil {
+		return nil
+	}
+	var status *string
+	if json.Unmarshal(data["status"], &status) != nil {
+		return errMalformed("status", "must be a text")
+	}
+	if status == nil || *status == "" || care.AppointmentStatus(*status).IsValid() {
+		return nil
+	}
+	return errMalformed("status", "must be scheduled or confirmed")
+}
+
+// maskIDs replaces the id of a ticket or an appointment by a keyed hash if it is a CPF.
+func (e *inboundEvent) maskIDs(mask func(scope store.Scope, id string) string) {
+	id := e.subjectID()
+	if masked := mask(e.scope, *id); masked != *id {
+		e.clearID, *id = *id, masked
+	}
+}
+
+// subjectID returns the member with the id of the event's ticket or appointment.
+func (e *inboundEvent) subjectID() *string {
+	if e.isAboutAppointment() {
+		return &e.data.AppointmentID
+	}
+	return &e.data.TicketID
 }
 
 // fields returns the fields of the data by their JSON names.

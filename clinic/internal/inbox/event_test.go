@@ -32,7 +32,7 @@ func documentedEvents() []documentedEvent {
 		{"contact.created", "messaging", object{"phone": stranger, "name": "Rui", "email": "rui@example.com"}, []string{"phone", "name", "email"}, nil, nil},
 		{
 			"appointment.created", "scheduling", object{"client_phone": stranger, "service": "Check", "professional": "Dr. Lima", "datetime": when, "appointment_id": "a-1", "status": "scheduled"},
-			[]string{"client_phone", "service", "professional", "datetime"}, []string{"appointment_id"}, []string{"client_name", "phone", "name", "email", "status"},
+			[]string{"client_phone", "service", "professional", "datetime", "status"}, []string{"appointment_id"}, []string{"client_name", "phone", "name", "email"},
 		},
 		{
 			"appointment.cancelled", "scheduling", object{"appointment_id": "a-2", "reason": "ill", "datetime": when},
@@ -115,6 +115,14 @@ func TestMembersOfEvents(t *testing.T) {
 			}
 			waits(member, nil)
 			waits(member, "null")
+		}
+		if example.kind == "appointment.created" {
+			for _, value := range []any{"banana", "Scheduled", " "} {
+				refused("status", value)
+			}
+			for _, value := range []any{"", "confirmed", "completed"} {
+				waits("status", value)
+			}
 		}
 		for _, member := range example.ids {
 			for _, value := range []any{1.5, true, []string{"x"}, object{"x": "y"}, strings.Repeat("é", 201)} {

@@ -28,5 +28,7 @@ func (s *Service) join(tx *store.Tx) *transaction { return &transaction{tx, s.ho
 
 // openEntry decrypts and parses the event of an open entry.
 func (t *transaction) openEntry(entry store.InboxEntry) (inboundEvent, error) {
-	return openEntry(t.host.Sealer, entry)
+	event, err := openEntry(t.host.Sealer, entry)
+	event.maskIDs(t.MaskSubjectID)
+	return event, err
 }

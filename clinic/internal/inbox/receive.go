@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 )
 
@@ -30,10 +31,14 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 	if err != nil {
 		return err
 	}
+	event.maskIDs(t.MaskSubjectID)
 	if event.completePhone, err = t.CompletePhone(ctx, event.scope.Clinic, event.phone()); err != nil {
 		return err
 	}
 	if err := t.lockForEvent(ctx, &event); err != nil {
+		return err
+	}
+	if err := t.maskStoredID(ctx, &event); err != nil {
 		return err
 	}
 	if err := t.resolveErasedAppointment(ctx, &event); err != nil {
@@ -44,6 +49,9 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 		return err
 	}
 	if patient == nil {
+		if err := t.removeMovedBooking(ctx, &event); err != nil {
+			return err
+		}
 		return t.addEntry(ctx, &event)
 	}
 	locked, err := t.LockPatientShared(ctx, event.scope.Clinic, event.scope.Env, patient.ID)
@@ -78,6 +86,9 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 func (t *transaction) parse(ctx context.Context, e hub.Event) (inboundEvent, error) {
 	scope := store.Scope{Clinic: e.TenantID, Env: e.Environment}
 	event, err := parseEvent(scope, e.Product, e.ID, e.Type, e.Time, e.Data)
+	if err == nil && e.Type == events.TypeAppointmentCreated {
+		err = checkStatus(e.Data)
+	}
 	if err != nil || !event.lacksOffset {
 		return event, err
 	}

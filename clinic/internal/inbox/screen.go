@@ -155,7 +155,7 @@ func (t *transaction) matchTombstones(ctx context.Context, scope store.Scope, so
 		add(&match.cpf, t.Tombstones(scope, store.TombstoneIdentifiers{CPFHash: t.CPFHasher(scope)(cpf)})...)
 	}
 	if c.ticketID != "" {
-		add(&match.subject, t.TicketTombstone(scope, source, c.ticketID))
+		add(&match.subject, t.TicketTombstone(scope, source, c.ticketID), t.TicketTombstone(scope, source, t.MaskSubjectID(scope, c.ticketID)))
 	}
 	if len(flags) == 0 {
 		return match, nil
@@ -173,14 +173,17 @@ func (t *transaction) matchTombstones(ctx context.Context, scope store.Scope, so
 
 // isErasedAppointment reports whether an appointment belongs to an erased patient.
 func (t *transaction) isErasedAppointment(ctx context.Context, scope store.Scope, source, id string) (bool, error) {
+	ids := []string{id}
 	if !store.IsGeneratedID(id) {
-		id = t.ErasedExternalID(scope, source, id)
+		ids = []string{t.ErasedExternalID(scope, source, t.MaskSubjectID(scope, id)), t.ErasedExternalID(scope, source, id)} // the second is from before ids were masked
 	}
-	patient, err := t.PatientByAppointment(ctx, dbgen.PatientByAppointmentParams{ClinicID: scope.Clinic, Env: scope.Env, Source: &source, ExternalID: &id})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
+	for _, id := range slices.Compact(ids) {
+		patient, err := t.PatientByAppointment(ctx, dbgen.PatientByAppointmentParams{ClinicID: scope.Clinic, Env: scope.Env, Source: &source, ExternalID: &id})
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return patient.Status == store.Anonymized, err
+		}
 	}
-	return patient.Status == store.Anonymized, err
+	return false, nil
 }
 
 // screenMatch decides about an event that has something of an erased patient. A patient who

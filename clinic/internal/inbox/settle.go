@@ -77,7 +77,7 @@ func (t *transaction) applyWithWaiting(ctx context.Context, event *inboundEvent,
 			return false, err
 		}
 	}
-	if applied, err = t.apply(ctx, event, patient, false); err != nil || !applied || len(rows) == 0 {
+	if applied, err = t.apply(ctx, event, patient, false); err != nil || !applied || len(rows) == 0 || event.isOutdated {
 		return applied, err
 	}
 	if linking.ID == uuid.Nil {
@@ -169,6 +169,7 @@ func compareEntries(timeA, timeB time.Time, idA, idB uuid.UUID) int {
 
 func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry, linking store.Linking) (n int, err error) {
 	isStale := false // settling an entry may have settled others of these
+	followers := followerCheck{transaction: t, linking: linking, patients: make(map[string][]store.Patient)}
 	for _, entry := range entries {
 		if isStale {
 			if entry, err = t.InboxEntry(ctx, entry.ClinicID, entry.Env, entry.ID); err != nil {
@@ -182,7 +183,7 @@ func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry
 		if entry.MeantFor != nil {
 			settled, err = t.settleInTurn(ctx, entry)
 			isStale = true
-		} else {
+		} else if settled, err = followers.includes(ctx, entry); settled {
 			settled, err = t.settle(ctx, entry, linking.PatientID, linking.SettledBy, false)
 		}
 		if err != nil {

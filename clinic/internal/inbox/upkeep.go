@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"integrationhub/clinic/internal/store"
@@ -21,8 +22,9 @@ const (
 // upkeepBatch is how many entries upkeep changes in one transaction.
 const upkeepBatch = 500
 
-// Upkeep deletes the entries of all clinics that were open or settled for too long, and
-// hashes the e-mail addresses of entries from before there were such hashes.
+// Upkeep deletes the entries of all clinics that were open or settled for too long. It hashes the
+// e-mail addresses of entries from before there were such hashes, and masks the ids of appointments
+// from before they were masked.
 func (s *Service) Upkeep(ctx context.Context) error {
 	return errors.Join(
 		s.deleteInBatches(ctx, func(tx *store.Tx) (int64, error) {
@@ -33,7 +35,40 @@ func (s *Service) Upkeep(ctx context.Context) error {
 			return tx.DeleteOldSettledEntries(ctx, &before, upkeepBatch)
 		}),
 		s.addEmailHashes(ctx),
+		s.maskStoredIDs(ctx),
 	)
+}
+
+// maskStoredIDs replaces the ids of appointments that are CPFs, from before they were masked when
+// they are received.
+func (s *Service) maskStoredIDs(ctx context.Context) error {
+	params := dbgen.AppointmentsWithCPFIDsParams{RowLimit: upkeepBatch}
+	for {
+		var page []dbgen.AppointmentsWithCPFIDsRow
+		err := s.store.InTx(ctx, "masking ids of appointments", func(tx *store.Tx) (err error) {
+			if page, err = tx.AppointmentsWithCPFIDs(ctx, params); err != nil {
+				return err
+			}
+			for _, row := range page {
+				if strings.HasPrefix(row.ExternalID, store.ErasedPlaceholder) { // a keyed hash
+					continue
+				}
+				masked := tx.MaskSubjectID(store.Scope{Clinic: row.ClinicID, Env: row.Env}, row.ExternalID)
+				if masked == row.ExternalID {
+					continue
+				}
+				if err := tx.MaskAppointmentID(ctx, dbgen.MaskAppointmentIDParams{ClinicID: row.ClinicID, Env: row.Env, ID: row.ID, MaskedID: masked}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || len(page) < upkeepBatch {
+			return err
+		}
+		last := page[len(page)-1]
+		params.ClinicID, params.Env, params.ID = last.ClinicID, string(last.Env), last.ID
+	}
 }
 
 // deleteInBatches calls deleteBatch, each time in a transaction of its own, until it

@@ -64,7 +64,11 @@ func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, e
 	if err := t.LockUnerasedPatient(ctx, scope, patient); err != nil {
 		return a, err
 	}
-	if a, err = t.LockAppointment(ctx, scope.Clinic, scope.Env, id); err != nil {
+	a, err = t.LockAppointment(ctx, scope.Clinic, scope.Env, id)
+	if errors.Is(err, pgx.ErrNoRows) { // an event moved it to a client who is unknown
+		return a, hub.NotFound("Appointment")
+	}
+	if err != nil {
 		return a, err
 	}
 	if a.PatientID != patient {

@@ -63,6 +63,29 @@ func (t *Tx) saveEarlierContacts(ctx context.Context, scope Scope, patient uuid.
 	return nil
 }
 
+// AddKnownName stores, encrypted, that a patient is called by a name too, as an earlier one:
+// an erasure needs it, and events with it are the patient's.
+func (t *Tx) AddKnownName(ctx context.Context, scope Scope, patient uuid.UUID, name string) error {
+	id, folded := NewID(), FoldName(name)
+	return t.InsertEarlierContact(ctx, dbgen.InsertEarlierContactParams{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Kind: contactName,
+		ValueEnc: t.Host.Sealer.Seal([]byte(folded), contactContext(id)), ValueHmac: t.keyedHash(scope, contactName, folded), CreatedAt: t.Now(),
+	})
+}
+
+// PatientsKnownAs returns the ids of those of some patients who had a name earlier, or for whom
+// [Tx.AddKnownName] stored it.
+func (t *Tx) PatientsKnownAs(ctx context.Context, scope Scope, patients []Patient, name string) ([]uuid.UUID, error) {
+	ids := make([]uuid.UUID, len(patients))
+	for i, patient := range patients {
+		ids[i] = patient.ID
+	}
+	return t.PatientsByEarlierName(ctx, dbgen.PatientsByEarlierNameParams{
+		ClinicID: scope.Clinic, Env: scope.Env, Patients: ids,
+		Hashes: [][]byte{t.keyedHash(scope, contactName, name), t.keyedHash(scope, contactName, FoldName(name))},
+	})
+}
+
 // ReadAndDeleteEarlierContacts returns a patient's earlier contacts and deletes them.
 func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, patient uuid.UUID) (contacts EarlierContacts, err error) {
 	rows, err := t.DeleteEarlierContacts(ctx, scope.Clinic, scope.Env, patient)

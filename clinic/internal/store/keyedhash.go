@@ -56,6 +56,15 @@ func (t *Tx) MaskExternalID(scope Scope, id string) string {
 	return "cpf-" + hex.EncodeToString(t.keyedHash(scope, hashMaskedID, id)[:16])
 }
 
+// MaskSubjectID is [Tx.MaskExternalID] for the id of an appointment or a ticket. An id that was
+// generated at random is no CPF.
+func (t *Tx) MaskSubjectID(scope Scope, id string) string {
+	if IsGeneratedID(id) {
+		return id
+	}
+	return t.MaskExternalID(scope, id)
+}
+
 // ErasedPlaceholder replaces texts that name an erased patient and must not be empty.
 const ErasedPlaceholder = "forgotten"
 

@@ -44,7 +44,7 @@ func newCrowd(members []*member) *crowd {
 func (c *crowd) find(event logEvent, createdAt time.Time, body []byte) (found []*member) {
 	candidates := c.appendCandidates(slices.Clone(c.events[event.id]), body)
 	if event.correlation != "" {
-		candidates = c.appendCandidates(candidates, []byte(event.correlation))
+		candidates = c.appendChosenIDCandidates(candidates, event.correlation)
 	}
 	for _, m := range candidates {
 		if !slices.Contains(found, m) && m.covers(createdAt) && m.matches(event, body) {
@@ -54,9 +54,19 @@ func (c *crowd) find(event logEvent, createdAt time.Time, body []byte) (found []
 	return found
 }
 
-// isInText reports whether a text names any of the persons.
+// isInText reports whether an id that a publisher chose names any of the persons.
 func (c *crowd) isInText(text string) bool {
-	return text != "" && slices.ContainsFunc(c.appendCandidates(nil, []byte(text)), func(m *member) bool { return m.isInText(text) })
+	return text != "" && slices.ContainsFunc(c.appendChosenIDCandidates(nil, text), func(m *member) bool { return m.isInText(text) })
+}
+
+// appendChosenIDCandidates is [crowd.appendCandidates] for an id that a publisher chose.
+func (c *crowd) appendChosenIDCandidates(candidates []*member, id string) []*member {
+	for _, m := range c.members {
+		if m.hasEmailAtWordEnd([]byte(id)) {
+			candidates = append(candidates, m)
+		}
+	}
+	return c.appendCandidates(candidates, []byte(id))
 }
 
 // appendCandidates appends the members of whom a text has an id, an address or a number; some

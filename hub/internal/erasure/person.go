@@ -205,8 +205,17 @@ func (p *person) hasShared(text []byte) bool {
 	return hasPhone(text, known(p.sharedPhones)) || slices.ContainsFunc(p.sharedEmails, func(email []byte) bool { return hasEmail(text, email) })
 }
 
-// isInText is [person.isIn] for a string.
-func (p *person) isInText(text string) bool { return text != "" && p.isIn([]byte(text)) }
+// isInText is [person.isIn] for an id that a publisher chose, such as a correlation id. There
+// the person's own address may also stand behind another word, as in "order-ana@example.com".
+func (p *person) isInText(text string) bool {
+	return text != "" && (p.isIn([]byte(text)) || p.hasEmailAtWordEnd([]byte(text)))
+}
+
+// hasEmailAtWordEnd reports whether a chosen id contains an address that is the person's alone,
+// also as the end of a longer local part.
+func (p *person) hasEmailAtWordEnd(text []byte) bool {
+	return slices.ContainsFunc(p.emails, func(email []byte) bool { return findEmail(text, email, isLetterOrDigitAt, isDomainAt) })
+}
 
 // isIn reports whether a text of any format contains the person: the id or the e-mail
 // address as a word, or the phone number however it is written. A shared number or address
@@ -288,6 +297,18 @@ func isWordByte(b byte) bool {
 // hasEmail reports whether a text contains an address, in any case and not as a part of a
 // longer one.
 func hasEmail(text, email []byte) bool {
+	continuesBefore := func(text []byte, i int) bool {
+		return isWordAt(text, i) || i >= 0 && bytes.IndexByte([]byte(".+%"), text[i]) >= 0
+	}
+	continuesAfter := func(text []byte, i int) bool {
+		return isWordAt(text, i) || i < len(text) && text[i] == '.' && isWordAt(text, i+1)
+	}
+	return findEmail(text, email, continuesBefore, continuesAfter)
+}
+
+// findEmail reports whether a text contains an address in any case, where it continues neither
+// at the byte before nor at the byte after; those may be out of range.
+func findEmail(text, email []byte, continuesBefore, continuesAfter func(text []byte, i int) bool) bool {
 	local := bytes.IndexByte(email, '@')
 	for from := 0; ; {
 		i := bytes.IndexByte(text[from:], '@')
@@ -299,12 +320,23 @@ func hasEmail(text, email []byte) bool {
 		if start < 0 || end > len(text) || !bytes.EqualFold(text[start:end], email) {
 			continue
 		}
-		continuesBefore := isWordAt(text, start-1) || start > 0 && bytes.IndexByte([]byte(".+%"), text[start-1]) >= 0
-		continuesAfter := isWordAt(text, end) || end < len(text) && text[end] == '.' && isWordAt(text, end+1)
-		if !continuesBefore && !continuesAfter {
+		if !continuesBefore(text, start-1) && !continuesAfter(text, end) {
 			return true
 		}
 	}
+}
+
+// isLetterOrDigitAt reports whether the byte at i is a letter or a digit.
+func isLetterOrDigitAt(text []byte, i int) bool {
+	return isWordAt(text, i) && text[i] != '-' && text[i] != '_'
+}
+
+// isDomainAt reports whether a domain goes on at i: a number behind a hyphen is none.
+func isDomainAt(text []byte, i int) bool {
+	if i < len(text) && (text[i] == '.' || text[i] == '-') {
+		return isLetterOrDigitAt(text, i+1) && (text[i+1] < '0' || text[i+1] > '9')
+	}
+	return isLetterOrDigitAt(text, i)
 }
 
 // Digits of a phone number may stand in groups.

@@ -2,6 +2,7 @@ package erasure
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,6 +46,32 @@ func TestPersonIsFound(t *testing.T) {
 	} {
 		require.False(t, who.isIn([]byte(text)), text)
 	}
+}
+
+// In ids that publishers chose, the address may stand behind another word; in payloads that would
+// be another person's. A shared address still needs the name.
+func TestPersonInChosenIDs(t *testing.T) {
+	t.Parallel()
+	who := readPerson([]byte(maria))
+	members := newCrowd([]*member{{person: who, requestedAt: time.Now()}})
+	for _, text := range []string{
+		"maria.silva@example.com", "pedido-maria.silva@example.com", "booking_Maria.Silva@example.com", "booking.maria.silva@example.com", "a+maria.silva@example.com",
+		"a%maria.silva@example.com", "order:maria.silva@example.com", "booking_maria.silva@example.com_2", "maria.silva@example.com-2", "x-maria.silva@example.com.",
+	} {
+		require.True(t, who.isInText(text), text)
+		require.True(t, members.isInText(text), text)
+		require.True(t, who.matches(logEvent{correlation: text}, []byte(`{}`)), text)
+		require.Len(t, members.find(logEvent{correlation: text}, time.Time{}, []byte(`{}`)), 1, text)
+	}
+	for _, text := range []string{
+		"", "pedido-", "anamaria.silva@example.com", "pedido-maria.silva@example.com.br", "pedido-maria.silva@example.community", "pedido-maria.silva@example.com-mail.net", "9maria.silva@example.com",
+	} {
+		require.False(t, who.isInText(text), text)
+		require.False(t, members.isInText(text), text)
+	}
+	require.False(t, who.isIn([]byte(`{"e":"pedido-maria.silva@example.com"}`)), "an address of its own")
+	shared := readPerson([]byte(`{"data":{"name":"Maria Silva","email":"maria.silva@example.com","email_shared":true}}`))
+	require.False(t, shared.isInText("pedido-maria.silva@example.com"))
 }
 
 // A number is found however it is written, by whoever writes it in any other way.

@@ -30,9 +30,40 @@ const (
 const sampleSize = 512
 
 // Text returns the file's text as UTF-8 without a byte order mark. The file may be UTF-8,
-// UTF-16 with or without a byte order mark, or Windows-1252 (Latin-1). Text seeks in the file, may
-// read it twice, and holds none of it in memory.
+// UTF-16 with or without a byte order mark, or Windows-1252 (Latin-1). A carriage return alone,
+// which ends the lines of Excel's "CSV (Macintosh)", becomes a line feed. Text seeks in the file,
+// may read it twice, and holds none of it in memory.
 func Text(file io.ReadSeeker) (io.Reader, error) {
+	text, err := decode(file)
+	if err != nil {
+		return nil, err
+	}
+	return &lineEndReader{bufio.NewReader(text)}, nil
+}
+
+// lineEndReader replaces each carriage return that no line feed follows by a line feed.
+type lineEndReader struct{ in *bufio.Reader }
+
+// Read implements io.Reader.
+func (l *lineEndReader) Read(p []byte) (n int, err error) {
+	n, err = l.in.Read(p)
+	for i, c := range p[:n] {
+		if c != '\r' {
+			continue
+		}
+		following := p[i+1 : n]
+		if len(following) == 0 {
+			following, _ = l.in.Peek(1) // what keeps it from being read is the next call's error
+		}
+		if len(following) == 0 || following[0] != '\n' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
+}
+
+// decode returns the file's text as UTF-8 without a byte order mark.
+func decode(file io.ReadSeeker) (io.Reader, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading the file: %w", err)
 	}

@@ -271,8 +271,12 @@ func (t *Tx) publishCreated(ctx context.Context, appointment AppointmentDetail, 
 }
 
 func createdEvent(appointment AppointmentDetail, phone string) events.AppointmentCreated {
+	name := appointment.ClientName
+	if phone == "" && appointment.ClientEmail == nil { // also an erased client's, whose name is a placeholder
+		name = ""
+	}
 	return events.AppointmentCreated{
-		AppointmentID: appointment.ID.String(), ClientPhone: phone, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
+		AppointmentID: appointment.ID.String(), ClientPhone: phone, ClientName: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
 		Datetime: formatUTC(appointment.StartAt), EndAt: formatUTC(appointment.EndAt), Status: string(appointment.Status), Source: string(appointment.Source),
 	}
 }

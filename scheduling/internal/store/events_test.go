@@ -43,7 +43,7 @@ func TestEventsAndChangesAreAtomic(t *testing.T) {
 	require.Len(t, events, 4)
 	require.Equal(t, "appointment.created", events[0].Type)
 	require.Equal(t, object{
-		"appointment_id": kept, "client_phone": "+5511987654321", "service": "Cut", "professional": "Ana", "datetime": "2026-03-02T12:00:00Z",
+		"appointment_id": kept, "client_phone": "+5511987654321", "client_name": "Caio", "service": "Cut", "professional": "Ana", "datetime": "2026-03-02T12:00:00Z",
 		"end_at": "2026-03-02T12:30:00Z", "status": "scheduled", "source": "dashboard",
 	}, events[0].Data)
 	require.Equal(t, "appointment.cancelled", events[2].Type)

@@ -51,11 +51,12 @@ func TestCreatedEventOnTheWire(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 2, 9, 0, 0, 0, time.FixedZone("", -3*60*60))
 	appointment := dbgen.AppointmentDetail{
-		ID: uuid.MustParse("01890000-0000-7000-8000-000000000001"), ServiceName: "Corte & barba", ProfessionalName: "Bia",
+		ID: uuid.MustParse("01890000-0000-7000-8000-000000000001"), ClientName: "Gil Paz", ServiceName: "Corte & barba", ProfessionalName: "Bia",
 		StartAt: start, EndAt: start.Add(time.Hour), Status: booking.Confirmed, Source: booking.SourceWeb,
 	}
 	raw, err := json.Marshal(createdEvent(appointment, "+5511987654321"))
 	require.NoError(t, err)
-	require.Equal(t, `{"appointment_id":"01890000-0000-7000-8000-000000000001","client_phone":"+5511987654321","datetime":"2026-03-02T12:00:00Z",`+
+	require.Equal(t, `{"appointment_id":"01890000-0000-7000-8000-000000000001","client_phone":"+5511987654321","client_name":"Gil Paz","datetime":"2026-03-02T12:00:00Z",`+
 		`"end_at":"2026-03-02T13:00:00Z","professional":"Bia","service":"Corte \u0026 barba","source":"web","status":"confirmed"}`, string(raw))
+	require.Empty(t, createdEvent(appointment, "").ClientName, "without a contact it helps nobody, and an erased client has none")
 }

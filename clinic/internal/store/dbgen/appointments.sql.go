@@ -211,6 +211,56 @@ func (q *Queries) AppointmentsPage(ctx context.Context, arg AppointmentsPagePara
 	return items, nil
 }
 
+const appointmentsWithCPFIDs = `-- name: AppointmentsWithCPFIDs :many
+select clinic_id, env, id, external_id::text from clinic.appointments where external_id ~ '[0-9]([^[:alnum:]]{0,3}[0-9]){10}'
+and (clinic_id, env, id) > ($1::uuid, $2::text, $3::uuid) order by clinic_id, env, id limit $4::int for update skip locked
+`
+
+type AppointmentsWithCPFIDsParams struct {
+	ClinicID uuid.UUID
+	Env      string
+	ID       uuid.UUID
+	RowLimit int
+}
+
+type AppointmentsWithCPFIDsRow struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ID         uuid.UUID
+	ExternalID string
+}
+
+// Appointments of all clinics after a cursor whose ids at connected products may be CPFs, in clear. The pattern is that of the index.
+func (q *Queries) AppointmentsWithCPFIDs(ctx context.Context, arg AppointmentsWithCPFIDsParams) ([]AppointmentsWithCPFIDsRow, error) {
+	rows, err := q.db.Query(ctx, appointmentsWithCPFIDs,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AppointmentsWithCPFIDsRow{}
+	for rows.Next() {
+		var i AppointmentsWithCPFIDsRow
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.ExternalID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const bookingIDs = `-- name: BookingIDs :many
 select external_id::text from clinic.appointments where clinic_id = $1 and env = $2 and patient_id = $3 and external_id is not null
 order by starts_at desc, id desc limit 200
@@ -292,6 +342,15 @@ func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsPa
 	var column_1 int
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const deleteAppointment = `-- name: DeleteAppointment :exec
+delete from clinic.appointments where clinic_id = $1 and env = $2 and id = $3
+`
+
+func (q *Queries) DeleteAppointment(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteAppointment, clinicID, env, iD)
+	return err
 }
 
 const insertAppointment = `-- name: InsertAppointment :one
@@ -520,6 +579,52 @@ func (q *Queries) LockUnidentifiedBookings(ctx context.Context, arg LockUnidenti
 		return nil, err
 	}
 	return items, nil
+}
+
+const maskAppointmentID = `-- name: MaskAppointmentID :exec
+update clinic.appointments a set external_id = case when exists (select from clinic.appointments b where b.clinic_id = a.clinic_id and b.env = a.env and b.source = a.source and b.external_id = $1::text)
+    then $1 || '-' || a.id else $1 end
+where a.clinic_id = $2 and a.env = $3 and a.id = $4
+`
+
+type MaskAppointmentIDParams struct {
+	MaskedID string
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	ID       uuid.UUID
+}
+
+// Replaces the id at the connected product. An appointment that has the masked one keeps it.
+func (q *Queries) MaskAppointmentID(ctx context.Context, arg MaskAppointmentIDParams) error {
+	_, err := q.db.Exec(ctx, maskAppointmentID,
+		arg.MaskedID,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+	)
+	return err
+}
+
+const releasePaymentsOfAppointment = `-- name: ReleasePaymentsOfAppointment :exec
+update clinic.payments set appointment_id = null, updated_at = $1 where clinic_id = $2 and env = $3 and appointment_id = $4
+`
+
+type ReleasePaymentsOfAppointmentParams struct {
+	UpdatedAt     time.Time
+	ClinicID      uuid.UUID
+	Env           hub.Environment
+	AppointmentID *uuid.UUID
+}
+
+// The payments stay at who made them.
+func (q *Queries) ReleasePaymentsOfAppointment(ctx context.Context, arg ReleasePaymentsOfAppointmentParams) error {
+	_, err := q.db.Exec(ctx, releasePaymentsOfAppointment,
+		arg.UpdatedAt,
+		arg.ClinicID,
+		arg.Env,
+		arg.AppointmentID,
+	)
+	return err
 }
 
 const updateAppointmentRow = `-- name: UpdateAppointmentRow :one

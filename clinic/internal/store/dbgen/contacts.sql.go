@@ -175,6 +175,44 @@ func (q *Queries) PatientHasPhone(ctx context.Context, arg PatientHasPhoneParams
 	return column_1, err
 }
 
+const patientsByEarlierName = `-- name: PatientsByEarlierName :many
+select distinct patient_id from clinic.earlier_contacts
+where clinic_id = $1 and env = $2 and patient_id = any($3::uuid[]) and kind = 'name' and value_hmac = any($4::bytea[])
+`
+
+type PatientsByEarlierNameParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Patients []uuid.UUID
+	Hashes   [][]byte
+}
+
+// Those of some patients who have one of the hashes of a name.
+func (q *Queries) PatientsByEarlierName(ctx context.Context, arg PatientsByEarlierNameParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, patientsByEarlierName,
+		arg.ClinicID,
+		arg.Env,
+		arg.Patients,
+		arg.Hashes,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var patient_id uuid.UUID
+		if err := rows.Scan(&patient_id); err != nil {
+			return nil, err
+		}
+		items = append(items, patient_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const sharedEmails = `-- name: SharedEmails :many
 select e.email::text from unnest($1::text[]) e(email)
 where exists (select from clinic.patients p where p.clinic_id = $2 and p.env = $3 and lower(p.email) = e.email and p.status <> 'anonymized' and p.id <> $4)

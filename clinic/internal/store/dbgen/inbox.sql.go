@@ -201,6 +201,35 @@ func (q *Queries) EntriesWithoutEmailHash(ctx context.Context, arg EntriesWithou
 	return items, nil
 }
 
+const hasNewerWaitingBooking = `-- name: HasNewerWaitingBooking :one
+select exists (select from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = 'open' and i.source = $3 and i.external_id = $4::text
+    and i.occurred_at > $5 and i.event_type = 'appointment.created' and i.meant_for is null and i.phone_key <> coalesce($6::text, ''))
+`
+
+type HasNewerWaitingBookingParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	Source     string
+	ExternalID string
+	OccurredAt time.Time
+	PhoneKey   *string
+}
+
+// Whether a newer description of an appointment, with another phone number, waits for a user.
+func (q *Queries) HasNewerWaitingBooking(ctx context.Context, arg HasNewerWaitingBookingParams) (bool, error) {
+	row := q.db.QueryRow(ctx, hasNewerWaitingBooking,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.ExternalID,
+		arg.OccurredAt,
+		arg.PhoneKey,
+	)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const inboxEntry = `-- name: InboxEntry :one
 select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox where clinic_id = $1 and env = $2 and id = $3
 `
@@ -528,6 +557,29 @@ update clinic.inbox set meant_for = null where clinic_id = $1 and env = $2 and i
 // It waits for a user to link or dismiss it.
 func (q *Queries) ReleaseInboxEntry(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) error {
 	_, err := q.db.Exec(ctx, releaseInboxEntry, clinicID, env, iD)
+	return err
+}
+
+const renameWaitingSubject = `-- name: RenameWaitingSubject :exec
+update clinic.inbox set external_id = $1 where clinic_id = $2 and env = $3 and status = 'open' and source = $4 and external_id = $5
+`
+
+type RenameWaitingSubjectParams struct {
+	MaskedID   *string
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	Source     string
+	ExternalID *string
+}
+
+func (q *Queries) RenameWaitingSubject(ctx context.Context, arg RenameWaitingSubjectParams) error {
+	_, err := q.db.Exec(ctx, renameWaitingSubject,
+		arg.MaskedID,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.ExternalID,
+	)
 	return err
 }
 

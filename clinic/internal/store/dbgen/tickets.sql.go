@@ -41,6 +41,31 @@ func (q *Queries) DeleteTickets(ctx context.Context, clinicID uuid.UUID, env hub
 	return items, nil
 }
 
+const renameTicket = `-- name: RenameTicket :exec
+update clinic.tickets t set ticket_id = $1 where t.clinic_id = $2 and t.env = $3 and t.source = $4 and t.ticket_id = $5
+and not exists (select from clinic.tickets o where o.clinic_id = t.clinic_id and o.env = t.env and o.source = t.source and o.ticket_id = $1)
+`
+
+type RenameTicketParams struct {
+	MaskedID string
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Source   string
+	TicketID string
+}
+
+// To a masked id that no ticket has yet.
+func (q *Queries) RenameTicket(ctx context.Context, arg RenameTicketParams) error {
+	_, err := q.db.Exec(ctx, renameTicket,
+		arg.MaskedID,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.TicketID,
+	)
+	return err
+}
+
 const ticketIDs = `-- name: TicketIDs :many
 select ticket_id from clinic.tickets where clinic_id = $1 and env = $2 and patient_id = $3 order by ticket_id desc limit 200
 `

@@ -48,6 +48,24 @@ set service = excluded.service, professional = excluded.professional, details_at
 where appointments.details_at is null or appointments.details_at <= excluded.details_at
 returning *;
 
+-- name: AppointmentsWithCPFIDs :many
+-- Appointments of all clinics after a cursor whose ids at connected products may be CPFs, in clear. The pattern is that of the index.
+select clinic_id, env, id, external_id::text from clinic.appointments where external_id ~ '[0-9]([^[:alnum:]]{0,3}[0-9]){10}'
+and (clinic_id, env, id) > (@clinic_id::uuid, @env::text, @id::uuid) order by clinic_id, env, id limit @row_limit::int for update skip locked;
+
+-- name: MaskAppointmentID :exec
+-- Replaces the id at the connected product. An appointment that has the masked one keeps it.
+update clinic.appointments a set external_id = case when exists (select from clinic.appointments b where b.clinic_id = a.clinic_id and b.env = a.env and b.source = a.source and b.external_id = @masked_id::text)
+    then @masked_id || '-' || a.id else @masked_id end
+where a.clinic_id = @clinic_id and a.env = @env and a.id = @id;
+
+-- name: DeleteAppointment :exec
+delete from clinic.appointments where clinic_id = $1 and env = $2 and id = $3;
+
+-- name: ReleasePaymentsOfAppointment :exec
+-- The payments stay at who made them.
+update clinic.payments set appointment_id = null, updated_at = @updated_at where clinic_id = @clinic_id and env = @env and appointment_id = @appointment_id;
+
 -- name: LockUnidentifiedBookingAt :one
 -- The booking without an external id at exactly the time that an event names.
 select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null

@@ -2,6 +2,11 @@
 insert into clinic.earlier_contacts (clinic_id, env, id, patient_id, kind, value_enc, value_hmac, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (clinic_id, env, patient_id, kind, value_hmac) do nothing;
 
+-- name: PatientsByEarlierName :many
+-- Those of some patients who have one of the hashes of a name.
+select distinct patient_id from clinic.earlier_contacts
+where clinic_id = @clinic_id and env = @env and patient_id = any(@patients::uuid[]) and kind = 'name' and value_hmac = any(@hashes::bytea[]);
+
 -- name: DeleteEarlierContacts :many
 delete from clinic.earlier_contacts where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning id, kind, value_enc;
 

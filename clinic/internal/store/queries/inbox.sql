@@ -28,6 +28,14 @@ select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3 for upd
 -- name: InboxEntry :one
 select * from clinic.inbox where clinic_id = $1 and env = $2 and id = $3;
 
+-- name: RenameWaitingSubject :exec
+update clinic.inbox set external_id = @masked_id where clinic_id = @clinic_id and env = @env and status = 'open' and source = @source and external_id = @external_id;
+
+-- name: HasNewerWaitingBooking :one
+-- Whether a newer description of an appointment, with another phone number, waits for a user.
+select exists (select from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = 'open' and i.source = @source and i.external_id = @external_id::text
+    and i.occurred_at > @occurred_at and i.event_type = 'appointment.created' and i.meant_for is null and i.phone_key <> coalesce(sqlc.narg('phone_key')::text, ''));
+
 -- name: WaitingEntries :many
 -- The oldest open entries with a phone key, or about a ticket or appointment, after a cursor; and, wherever they stand, those
 -- that wait for their turn behind a linking. Without the entry @id itself.

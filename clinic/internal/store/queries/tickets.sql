@@ -7,3 +7,8 @@ delete from clinic.tickets where clinic_id = @clinic_id and env = @env and patie
 
 -- name: TicketIDs :many
 select ticket_id from clinic.tickets where clinic_id = @clinic_id and env = @env and patient_id = @patient_id order by ticket_id desc limit 200;
+
+-- name: RenameTicket :exec
+-- To a masked id that no ticket has yet.
+update clinic.tickets t set ticket_id = @masked_id where t.clinic_id = @clinic_id and t.env = @env and t.source = @source and t.ticket_id = @ticket_id
+and not exists (select from clinic.tickets o where o.clinic_id = t.clinic_id and o.env = t.env and o.source = t.source and o.ticket_id = @masked_id);

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -18,7 +19,8 @@ import (
 type IntegrationDelivery struct {
 	IntegrationID uuid.UUID
 	Status        delivery.Status
-	Connected     bool // the integration is, still or again: what waits will be sent
+	Connected     bool       // the integration is, still or again: what waits will be sent
+	DeliveredAt   *time.Time // when the integration accepted the event; nil: not yet
 }
 
 // published is where an event stands in the log; n is its place among those asked for.
@@ -92,7 +94,7 @@ func (r *Reader) addDeliveries(ctx context.Context, deliveries [][]IntegrationDe
 		tenants[i], environments[i] = events[event.index].TenantID, string(events[event.index].Environment)
 	}
 	rows, err := r.pool.Query(ctx, `
-		select w.n, d.target_id, d.status, coalesce(i.status <> 'inactive', false)
+		select w.n, d.target_id, d.status, coalesce(i.status <> 'inactive', false), case when d.status = 1 then d.finished_at end
 		from unnest($1::int[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[]) w(n, first, last, tenant, environment)
 		join hub.deliveries_`+logid.Partition(of[0].seq)+` d on d.id between w.first and w.last and d.tenant_id = w.tenant and d.environment = w.environment
 		left join hub.integrations i on i.id = d.target_id
@@ -100,7 +102,7 @@ func (r *Reader) addDeliveries(ctx context.Context, deliveries [][]IntegrationDe
 	if err == nil {
 		var n int
 		var integrationDelivery IntegrationDelivery
-		_, err = pgx.ForEachRow(rows, []any{&n, &integrationDelivery.IntegrationID, &integrationDelivery.Status, &integrationDelivery.Connected}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&n, &integrationDelivery.IntegrationID, &integrationDelivery.Status, &integrationDelivery.Connected, &integrationDelivery.DeliveredAt}, func() error {
 			deliveries[n] = append(deliveries[n], integrationDelivery)
 			return nil
 		})

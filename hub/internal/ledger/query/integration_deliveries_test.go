@@ -88,10 +88,13 @@ func TestAnswers(t *testing.T) {
 	gone := hub.Event{ID: hub.NewEventID(), TenantID: a.tenant, Environment: hub.Live}
 	got, err := b.reader.IntegrationDeliveries(t.Context(), []hub.Event{long, gone, both, other, chosen, test, endpoint, {ID: "broken", TenantID: a.tenant, Environment: hub.Live}})
 	require.NoError(t, err)
+	var deliveredAt *time.Time
+	require.NoError(t, b.pool.QueryRow(t.Context(), `select max(finished_at) from hub.deliveries where target_id = $1 and status = 1`, a.active).Scan(&deliveredAt))
+	require.NotNil(t, deliveredAt)
 	require.Equal(t, [][]query.IntegrationDelivery{
-		{{a.revoked, delivery.Failed, false}}, nil,
-		{{a.revoked, delivery.Delivered, false}, {a.active, delivery.Delivered, true}}, nil,
-		{{a.active, delivery.Parked, true}}, nil, nil, nil,
+		{{a.revoked, delivery.Failed, false, nil}}, nil,
+		{{a.revoked, delivery.Delivered, false, deliveredAt}, {a.active, delivery.Delivered, true, deliveredAt}}, nil,
+		{{a.active, delivery.Parked, true, nil}}, nil, nil, nil,
 	}, got)
 	got, err = b.reader.IntegrationDeliveries(t.Context(), nil)
 	require.NoError(t, err)
@@ -119,7 +122,7 @@ func TestAnswersAreAskedForAtOnce(t *testing.T) {
 		got, err := reader.IntegrationDeliveries(t.Context(), events)
 		require.NoError(t, err)
 		for _, entry := range got {
-			require.Equal(t, []query.IntegrationDelivery{{a.active, delivery.Pending, true}}, entry)
+			require.Equal(t, []query.IntegrationDelivery{{a.active, delivery.Pending, true, nil}}, entry)
 		}
 		return counted.Load() - before
 	}
