@@ -90,6 +90,14 @@ func startEngine(o Options, s *storage, guard *egress.Guard, connectors director
 	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).ParkCancelledWith(e.dispatcher.ParkCancelled)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.discarder = maintain.NewDiscarder(s.api, e.reader, e.metrics.CountFailedUnsent)
+	mails.CountSettledWith(e.metrics.CountMail)
+	e.registerMetrics(s)
+	e.startBackground(o, s, filterErrors, mails)
+	return e
+}
+
+// registerMetrics registers what is measured when metrics are read.
+func (e *engine) registerMetrics(s *storage) {
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
 		return float64(e.dispatcher.QueuedCount())
 	})
@@ -99,16 +107,19 @@ func startEngine(o Options, s *storage, guard *egress.Guard, connectors director
 	e.metrics.Gauge("hub_waiting_tenants", "Tenants with work that awaits a worker in this process, for want of workers or because of their share.", func() float64 {
 		return float64(e.dispatcher.WaitingTenants())
 	})
-	e.metrics.Register(query.NewPendingCollector(e.reader, now))
-	e.metrics.Register(connect.NewStatusCollector(s.api, now))
-	e.metrics.Register(registry.NewCertificateCollector(s.api, now))
-	mails.CountSettledWith(e.metrics.CountMail)
+	e.metrics.Register(query.NewPendingCollector(e.reader, time.Now))
+	e.metrics.Register(connect.NewStatusCollector(s.api, time.Now))
+	e.metrics.Register(registry.NewCertificateCollector(s.api, time.Now))
+}
 
+// startBackground starts the background work: what deliveries need at once, the rest one by one.
+func (e *engine) startBackground(o Options, s *storage, filterErrors *filter.Errors, mails *mail.Outbox) {
+	cfg, log := o.Config, o.Log
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
 	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake, e.metrics.CountFailedUnsent)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher)
-	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent).
+	maintenance := maintain.NewMaintenance(s.api, log, time.Now, cfg.Retention, e.metrics.CountFailedUnsent).
 		OnAbandoned(e.metrics.CountAbandoned).DropAudit(cfg.AuditRetention)
 	for _, work := range []func(context.Context){
 		e.directory.Run, filterErrors.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.runRetryScheduler,
@@ -125,7 +136,6 @@ func startEngine(o Options, s *storage, guard *egress.Guard, connectors director
 			}
 		})
 	}
-	return e
 }
 
 // startSpacing is the time between the starts of work that can wait. Each begins with a

@@ -89,46 +89,48 @@ const freeMemoryAfter = 5 * time.Second
 
 // Start starts a hub: storage, engine, listener. When it returns without an error,
 // requests are answered. ctx limits the start only. The caller calls [Server.Stop].
-func Start(ctx context.Context, o Options) (_ *Server, err error) {
+func Start(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o, stopping: make(chan struct{}), failed: make(chan error, 2)}
+	undo, err := s.start(ctx)
+	if err != nil {
+		for _, step := range slices.Backward(undo) {
+			step()
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// start is [Start]. undo closes what it opened, last first; a hub that has started stops by
+// [Server.Stop] instead.
+func (s *Server) start(ctx context.Context) (undo []func(), err error) {
+	o := s.options
 	if err := ownership.MkdirAll(o.Config.DataDir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
+		return undo, fmt.Errorf("making the data directory: %w", err)
 	}
 	if s.listener, err = listen(o.Config.Listen); err != nil {
-		return nil, err
+		return undo, err
 	}
-	defer func() {
-		if err != nil {
-			_ = s.listener.Close()
-		}
-	}()
+	undo = append(undo, func() { _ = s.listener.Close() })
 	if s.storage, err = openStorage(ctx, o.Config, o.Search, o.Log); err != nil {
-		return nil, err
+		return undo, err
 	}
-	defer func() {
-		if err != nil {
-			s.storage.close(context.WithoutCancel(ctx), o.Log)
-		}
-	}()
+	undo = append(undo, func() { s.storage.close(context.WithoutCancel(ctx), o.Log) })
 	if s.products, err = s.planProducts(); err != nil {
-		return nil, err
+		return undo, err
 	}
-	defer func() {
-		if err != nil {
-			s.products.stop()
-		}
-	}()
+	undo = append(undo, s.products.stop)
 	if err := s.checkProductNames(ctx); err != nil {
-		return nil, err
+		return undo, err
 	}
 	guard, err := egress.New(egress.Config{
 		Allow: o.Config.EgressAllow, SelfURLs: s.products.selfURLs(s.publicURL()), Development: !o.Config.IsProduction(), Proxy: o.Config.EgressProxyURL(),
 	})
 	if err != nil {
-		return nil, err
+		return undo, err
 	}
 	if s.mail, err = newMail(o.Config, s.storage.api, o.Log); err != nil {
-		return nil, err
+		return undo, err
 	}
 	s.probes = &healthHandlers{storage: s.storage, version: o.Version}
 	s.uploads = httpx.NewUploads(httpx.MaxUploadBytes, time.Now)
@@ -137,22 +139,27 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s.app.Get("/ready", s.probes.readiness)
 	tracer, err := tracing.New(ctx, o.Config.OTLPEndpoint, o.Version, o.Log)
 	if err != nil {
-		return nil, err
+		return undo, err
 	}
 	s.engine = startEngine(o, s.storage, guard, s.products.Connector, tracer, s.mail, s.publicURL())
+	undo = append(undo, func() { s.engine.stop(ctx) })
 	s.engine.outbox.IndexSubjects(namesOf(enabledModules(o.Config, o.Modules)))
 	if s.eventTypes, err = eventtype.NewCatalog(sendersOf(enabledModules(o.Config, o.Modules))); err != nil {
-		s.engine.stop(ctx)
-		return nil, err
+		return undo, err
 	}
 	s.engine.outbox.CheckTypes(s.eventTypes)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
 		if err := s.mountAPI(ctx, guard); err != nil {
-			s.engine.stop(ctx)
-			return nil, err
+			return undo, err
 		}
 	}
+	s.serve()
+	return undo, nil
+}
+
+// serve begins to answer requests.
+func (s *Server) serve() {
 	go func() {
 		if err := s.app.Listener(s.listener); err != nil {
 			s.failed <- fmt.Errorf("serving: %w", err)
@@ -163,7 +170,6 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	// Memory that only the start needed, such as for OpenAPI documents, is returned to the
 	// system: the runtime would keep most of it.
 	s.settled = time.AfterFunc(freeMemoryAfter, debug.FreeOSMemory)
-	return s, nil
 }
 
 // mountAPI puts the hub's own API on the app.

@@ -49,6 +49,7 @@ func (s *Service) Link(ctx context.Context, scope store.Scope, id, patient, user
 	return result, err
 }
 
+// link is [Service.Link] in a transaction.
 func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, user uuid.UUID) (result LinkResult, err error) {
 	if err := t.ShareErasures(ctx, scope); err != nil {
 		return result, err
@@ -60,18 +61,9 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 	linking := store.Linking{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, PhoneKey: entry.PhoneKey, Source: entry.Source, ExternalID: entry.ExternalID, SettledBy: &user,
 	}
-	var rows []dbgen.WaitingEntriesRow
-	if entry.Status == Open {
-		if rows, err = t.unclaimedEntries(ctx, linking); err != nil {
-			return result, err
-		}
-		own := dbgen.WaitingEntriesRow{Source: entry.Source, ExternalID: entry.ExternalID}
-		if err := t.lockSubjects(ctx, scope, entry.PhoneKey, append([]dbgen.WaitingEntriesRow{own}, firstStep(rows)...)); err != nil {
-			return result, err
-		}
-		if err := t.LockUnerasedPatient(ctx, scope, patient); err != nil {
-			return result, err
-		}
+	rows, err := t.lockForLinking(ctx, entry, linking)
+	if err != nil {
+		return result, err
 	}
 	claimedFor, err := t.claimedFor(ctx, entry)
 	if err != nil {
@@ -102,12 +94,7 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 		result.StillLinking, err = t.isStillLinking(ctx, scope, id)
 		return result, err
 	}
-	// What happened to its ticket or appointment before counts first: a no-show needs its booking.
-	isEarlier := func(other store.InboxEntry) bool {
-		return hasSameSubject(other, linking) && compareEntries(other.OccurredAt, entry.OccurredAt, other.ID, entry.ID) < 0
-	}
-	earlier := slices.DeleteFunc(slices.Clone(waiting), func(other store.InboxEntry) bool { return !isEarlier(other) })
-	waiting = slices.DeleteFunc(waiting, isEarlier)
+	earlier, waiting := divideEarlier(waiting, entry, linking)
 	earlierLinked, err := t.settleAll(ctx, earlier, linking)
 	if err != nil {
 		return result, err
@@ -121,6 +108,36 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 	result.AlsoLinked += earlierLinked
 	result.Entry, err = t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
 	return result, err
+}
+
+// lockForLinking locks the number and what an open entry is about, its patient, and the number
+// and subjects of the entries that follow it. It returns those.
+func (t *transaction) lockForLinking(ctx context.Context, entry store.InboxEntry, linking store.Linking) (followers []dbgen.WaitingEntriesRow, err error) {
+	if entry.Status != Open {
+		return nil, nil
+	}
+	if followers, err = t.unclaimedEntries(ctx, linking); err != nil {
+		return nil, err
+	}
+	scope := store.Scope{Clinic: linking.ClinicID, Env: linking.Env}
+	own := dbgen.WaitingEntriesRow{Source: entry.Source, ExternalID: entry.ExternalID}
+	if err := t.lockSubjects(ctx, scope, entry.PhoneKey, append([]dbgen.WaitingEntriesRow{own}, firstStep(followers)...)); err != nil {
+		return nil, err
+	}
+	return followers, t.LockUnerasedPatient(ctx, scope, linking.PatientID)
+}
+
+// divideEarlier returns the entries about the same ticket or appointment that happened before an
+// entry, and the others. The earlier count first: a no-show needs its booking.
+func divideEarlier(waiting []store.InboxEntry, entry store.InboxEntry, linking store.Linking) (earlier, others []store.InboxEntry) {
+	for _, other := range waiting {
+		if hasSameSubject(other, linking) && compareEntries(other.OccurredAt, entry.OccurredAt, other.ID, entry.ID) < 0 {
+			earlier = append(earlier, other)
+		} else {
+			others = append(others, other)
+		}
+	}
+	return earlier, others
 }
 
 // linkEntry settles the entry that a user links, even if its appointment is not known, and

@@ -1,4 +1,4 @@
-// Package names has the rules for names of people and things: one line with something to see.
+// Package names has the rules for names of people and things: one line with at least one visible character.
 package names
 
 import (
