@@ -67,7 +67,7 @@ func TestCancelledReplayHoldsUpNoOrder(t *testing.T) {
 	got := h.ids()
 	require.Equal(t, ids, got[len(got)-3:])
 	requireNoPlaces(t, p)
-	require.EqualValues(t, 0, a.ok(200, "GET", "/replays/"+replay, "")["done"])
+	require.Eventually(t, func() bool { return a.ok(200, "GET", "/replays/"+replay, "")["done"] == 1.0 }, soon, tick, "what the end of the replay parked is settled")
 	p.balance(t)
 }
 
