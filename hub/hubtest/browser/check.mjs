@@ -6,8 +6,17 @@ import { join } from "node:path";
 const require = createRequire(join(process.env.HUB_BROWSER_MODULES, "packages.cjs"));
 const { chromium } = require("playwright-core");
 
-// launch starts a browser.
-export const launch = (flags = []) => chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage", ...flags] });
+// launch starts a browser. Chromium itself can end with a segmentation fault at its start: then it
+// is started again.
+export async function launch(flags = []) {
+	for (let attempt = 1; ; attempt++) {
+		try {
+			return await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox", "--disable-dev-shm-usage", ...flags] });
+		} catch (error) {
+			if (attempt === 3 || !String(error).includes("Segmentation fault")) throw error;
+		}
+	}
+}
 
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 

@@ -106,8 +106,8 @@ func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result
 	local, err := l.local.Get(ctx, counter, want)
 	if l.client != nil {
 		if state, ok := l.shared(ctx, counter, want); ok {
-			if err == nil && stricter(local, state) && l.now().Before(time.Unix(0, l.availableSince.Load()).Add(rate.Period)) {
-				state = local // Redis lacks what was counted while it was down
+			if err == nil && l.redisLacks(local, state, rate) {
+				state = local
 			}
 			return l.result(rate, state)
 		}
@@ -129,6 +129,7 @@ func (l *Limiter) Peek(ctx context.Context, name, key string, rate Rate) Result 
 	}
 	counter := name + ":" + key
 	want := limiter.Rate{Limit: rate.Limit, Period: rate.Period}
+	local, err := l.local.Peek(ctx, counter, want)
 	if store := l.store.Load(); store != nil && l.client != nil {
 		var state limiter.Context
 		isShared := l.withRedis(ctx, func(limited context.Context, _ bool) (err error) {
@@ -136,14 +137,22 @@ func (l *Limiter) Peek(ctx context.Context, name, key string, rate Rate) Result 
 			return err
 		})
 		if isShared {
+			if err == nil && l.redisLacks(local, state, rate) {
+				state = local
+			}
 			return l.result(rate, state)
 		}
 	}
-	state, err := l.local.Peek(ctx, counter, want)
 	if err != nil { // cannot happen: the memory store never fails
 		return Result{Allowed: true, Limit: rate.Limit, Remaining: rate.Limit, Period: rate.Period}
 	}
-	return l.result(rate, state)
+	return l.result(rate, local)
+}
+
+// redisLacks reports whether this process's count is the right one: Redis lacks what was counted
+// while it was down, until the period after that has ended.
+func (l *Limiter) redisLacks(local, shared limiter.Context, rate Rate) bool {
+	return stricter(local, shared) && l.now().Before(time.Unix(0, l.availableSince.Load()).Add(rate.Period))
 }
 
 // stricter reports whether a count leaves less than another one.

@@ -167,7 +167,7 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 	t.Parallel()
 	server := newRedis(t).start()
 	o := observe(t, server.options())
-	for range 2 {
+	for round := range 2 {
 		o.logs.Reset()
 		require.Equal(t, 1, o.take(t, "a", 1))
 		require.Empty(t, o.logs.String())
@@ -180,6 +180,8 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 		require.Equal(t, 1, o.take(t, "a", 1))
 		require.Equal(t, 1, strings.Count(o.logs.String(), "per process"), o.logs)
 		require.Equal(t, 1, strings.Count(o.logs.String(), "in Redis again"), o.logs)
+		// What is shown is what counts: Redis has the two requests of this round that it saw.
+		require.Equal(t, int64(100-42*(round+1)), o.Peek(t.Context(), "key", "a", hundred).Remaining)
 	}
 	require.Equal(t, int64(80), o.local.Load())
 }
