@@ -10,7 +10,7 @@ async function other(browser) {
 	await form.getByLabel("Account").selectOption({ label: "Pine Clinic (notes)" });
 	const board = `${place.url}/board/api/v1`;
 	const wrongKey = place.key.slice(0, -4) + (place.key.endsWith("AAAA") ? "BBBB" : "AAAA");
-	for (const [name, product, url, key, step, fix, isRefused] of [
+	for (const [name, product, url, key, step, fix, isUntried] of [
 		["dns", "board", "http://no-such-host.invalid/api/v1", place.key, "reach", "Check the host's spelling"],
 		["port", "board", place.closed, place.key, "reach", "Check the port"],
 		["base", "board", place.elsewhere, place.key, "api", "Use the base of the API"],
@@ -30,7 +30,7 @@ async function other(browser) {
 		expect(at === step, `${name} fails at ${step}, not ${at}: ${await failed(page).innerText()}`);
 		expect((await failed(page).innerText()).includes(fix), `${name} says what to do: ${await failed(page).innerText()}`);
 		const done = await page.locator("li[data-state=done]").count();
-		expect(isRefused ? done === 0 : done > 0, `${name}: ${done} steps are done, which ${isRefused ? "were not tried" : "went well"}`);
+		expect(isUntried ? done === 0 : done > 0, `${name}: ${done} steps are done, which ${isUntried ? "were not tried" : "went well"}`);
 		if (name === "key") await look(page, "connect-failed");
 	}
 }

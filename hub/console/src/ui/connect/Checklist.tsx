@@ -20,13 +20,13 @@ export function Checklist({ connecting, followed, link }: { connecting: Connecti
 	const isRegistered = integration?.status === "active";
 	let failure: Failure | undefined;
 	if (connecting.isError) failure = failureOf(connecting.error);
-	else if (integration && !isRegistered) failure = { step: "register", cause: integration.last_error ?? "", fix: "register", isRefused: false };
+	else if (integration && !isRegistered) failure = { step: "register", cause: integration.last_error ?? "", fix: "register", isUntried: false };
 	const failedAt = failure ? steps.indexOf(failure.step) : isRegistered ? steps.length : -1;
 	return (
 		<div className={classes.checklist} role="status">
 			<ol aria-label={screens.connect.checklist}>
 				{steps.map((step, index) => {
-					const state = connecting.isPending ? "running" : index < failedAt && !failure?.isRefused ? "done" : index === failedAt ? "failed" : "waiting";
+					const state = connecting.isPending ? "running" : index < failedAt && !failure?.isUntried ? "done" : index === failedAt ? "failed" : "waiting";
 					return (
 						<li key={step} data-step={step} data-state={state}>
 							<Status status={shapes[state]} text={screens.connect.steps[step]} />

@@ -20,15 +20,18 @@ const stepsOf: Record<string, Step> = {
 	other_account_connected: "product",
 };
 
-/** Failure is where connecting stopped: the step, the hub's sentence, and the text that helps. isRefused is whether the hub refused before it tried the steps in order. */
-export type Failure = { step: Step; cause: string; fix: string; isRefused: boolean };
+/** Failure is where connecting stopped: the step, the hub's sentence, and the text that helps. isUntried is whether the hub refused before the first step. */
+export type Failure = { step: Step; cause: string; fix: string; isUntried: boolean };
 
 /** failureOf finds the step that an answer belongs to, and what helps. */
 export function failureOf(error: unknown): Failure {
-	if (!(error instanceof ApiError)) return { step: "address", cause: String(error), fix: "other", isRefused: true };
+	if (!(error instanceof ApiError)) return { step: "address", cause: String(error), fix: "other", isUntried: true };
 	const { reason } = (error.problem ?? {}) as { reason?: string };
 	const field = error.problem?.errors?.[0]?.location ?? "";
 	const step = error.code === "validation_failed" && field.endsWith("api_key") ? "key" : error.code === "validation_failed" && field.endsWith("product") ? "product" : stepsOf[error.code];
-	const isRefused = reason === "not_asked" || error.code === "validation_failed";
-	return { isRefused, step: step ?? "address", cause: error.problem?.detail ?? error.message, fix: error.status === 403 ? "forbidden" : isRefused && step === "product" ? "product" : isRefused ? error.code : (reason ?? error.code) };
+	const isUntried = reason === "not_asked" || error.code === "validation_failed";
+	let fix = isUntried || !reason ? error.code : reason;
+	if (error.status === 403) fix = "forbidden";
+	else if (isUntried && step === "product") fix = "product";
+	return { isUntried, step: step ?? "address", cause: error.problem?.detail ?? error.message, fix };
 }

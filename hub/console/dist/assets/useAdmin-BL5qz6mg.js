@@ -1,0 +1,1 @@
+import{r as e}from"./index-DqKVANNs.js";var t=()=>e().operator.role===`admin`;export{t};

@@ -1,1 +1,0 @@
-import{r as e}from"./index-B7Xue0d8.js";var t=()=>e().operator.role===`admin`;export{t};
