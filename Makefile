@@ -86,7 +86,7 @@ check-clients: build ## Generate clients in Go and TypeScript from the OpenAPI d
 
 .PHONY: check-generated
 check-generated: ## Fail where generated files do not fit their sources
-	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store ./hub/console
+	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/metrics ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store ./hub/console
 
 .PHONY: chaos
 chaos: ## Kill the hub at every failpoint and at random moments, and count what was lost. KILLS=25 RANDOM_KILLS=200
@@ -119,13 +119,13 @@ vuln: $(GOVULNCHECK) ## Look for known vulnerabilities; needs the network
 ##@ Changing
 
 .PHONY: generate
-generate: $(SQLC) ## Make the generated files anew: SQL code, configuration reference, example file
+generate: $(SQLC) ## Make the generated files anew: SQL code, the references of settings and metrics, the example file
 	cd hub/internal/store && ../../../$(SQLC) generate
 	cd scheduling/internal/store && ../../../$(SQLC) generate
 	cd messaging/internal/store && ../../../$(SQLC) generate
 	cd clinic/internal/store && ../../../$(SQLC) generate
 	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store -update
-	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events -update
+	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/metrics -update
 
 .PHONY: console
 console: ## Build the console's pages into hub/console/dist, which is committed

@@ -48,11 +48,11 @@ func (Module) Spec() module.Spec {
 // description introduces the API in its OpenAPI document.
 const description = `Patients, records, appointments, payments and what connected products did with a patient; a FHIR R4 facade to read them.
 
-Logging in: ` + "`POST /api/v1/auth/register`" + ` makes a clinic with its first administrator, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both answer an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
+Logging in: ` + "`POST /api/v1/auth/register`" + ` makes a clinic with its first administrator, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both return an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
 
 Roles: administrators may do everything; staff works with patients, and neither manages users, professionals and integrations, nor imports, exports or erases patients.
 
-Lists are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the answer has ` + "`items`" + ` and ` + "`total`" + `. Users and professionals are plain lists. Below ` + "`/fhir`" + ` errors are an OperationOutcome, and searches go on at the links ` + "`next`" + ` and ` + "`prev`" + `.
+Lists are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the response has ` + "`items`" + ` and ` + "`total`" + `. Users and professionals are plain lists. Below ` + "`/fhir`" + ` errors are an OperationOutcome, and searches go on at the links ` + "`next`" + ` and ` + "`prev`" + `.
 
 Tax ids (CPF) are masked, and reading a patient's data is on record.`
 
@@ -94,7 +94,7 @@ var (
 )
 
 // RegisterRoutes implements [module.Instance].
-func (i *instance) RegisterRoutes(api huma.API) { i.api.Routes(api) }
+func (i *instance) RegisterRoutes(api huma.API) { i.api.RegisterRoutes(api) }
 
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {

@@ -65,7 +65,7 @@ func rateLimits() []module.RateLimit {
 // description introduces the API in its OpenAPI document.
 const description = `Tickets, contacts and messages of a company, over connections to chat networks.
 
-Logging in: ` + "`POST /auth/signup`" + ` makes a company with its first administrator, ` + "`POST /auth/login`" + ` logs a user in. Both answer a token, which is sent with requests, and a refresh token, which ` + "`POST /auth/refresh_token`" + ` trades for a new pair once.
+Logging in: ` + "`POST /auth/signup`" + ` makes a company with its first administrator, ` + "`POST /auth/login`" + ` logs a user in. Both return a token, which is sent with requests, and a refresh token, which ` + "`POST /auth/refresh_token`" + ` trades for a new pair once.
 
 Programs send messages with ` + "`POST /api/messages/send`" + ` and an API token of the company.
 
@@ -80,32 +80,32 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	messagingStore, drivers := store.New(host, webhookData), &driver.Drivers{}
 	files := media.New(host, messagingStore)
 	webhookData.Media = files
-	sender := outbound.New(host, messagingStore, drivers, files)
+	outboundService := outbound.New(host, messagingStore, drivers, files)
 	calendar := appointments.New(host)
-	replies := autoreply.New(host, messagingStore, sender, calendar)
-	receiver := inbound.New(host, messagingStore, drivers, files, replies)
+	replies := autoreply.New(host, messagingStore, outboundService, calendar)
+	inboundService := inbound.New(host, messagingStore, drivers, files, replies)
 	streams := realtime.New(host, messagingStore)
 	services := api.Services{
-		Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers),
+		Store: messagingStore, Outbound: outboundService, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers),
 		Imports: imports.New(host, messagingStore), Media: files, Replies: replies, Appointments: calendar,
 	}
 	if host.Settings.CloudAPIURL != "" { // it is empty where only the OpenAPI document is made
-		network, err := cloud.New(host, receiver, host.Settings.CloudAPIURL, host.Settings.CloudAPIVersion)
+		network, err := cloud.New(host, inboundService, host.Settings.CloudAPIURL, host.Settings.CloudAPIVersion)
 		if err != nil {
 			return nil, err
 		}
 		services.Cloud = network
 		drivers.Add(network)
 	}
-	services.Bridge = bridge.New(host, receiver)
+	services.Bridge = bridge.New(host, inboundService)
 	drivers.Add(services.Bridge)
 	if host.Settings.Development {
-		services.Sandbox = sandbox.New(host, receiver)
+		services.Sandbox = sandbox.New(host, inboundService)
 		drivers.Add(services.Sandbox)
 	}
 	work := jobs.Services{
-		Outbound: sender, Inbound: receiver, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
-		Schedules: schedules.New(host, messagingStore), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore, Links: links.New(host, messagingStore),
+		Outbound: outboundService, Inbound: inboundService, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
+		Schedules: schedules.New(host, messagingStore), Campaigns: campaigns.New(host, messagingStore, outboundService), Store: messagingStore, Links: links.New(host, messagingStore),
 		Sandbox: services.Sandbox,
 	}
 	a := api.New(host, services)
@@ -132,7 +132,7 @@ var (
 )
 
 // RegisterRoutes implements [module.Instance].
-func (i *instance) RegisterRoutes(api huma.API) { i.api.Routes(api) }
+func (i *instance) RegisterRoutes(api huma.API) { i.api.RegisterRoutes(api) }
 
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {

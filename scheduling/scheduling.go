@@ -49,13 +49,13 @@ func (Module) Spec() module.Spec {
 // description introduces the API.
 const description = `Services, professionals and their calendars, appointments, clients, payments, loyalty and reports; the calls behind the public booking pages need no login.
 
-Logging in: ` + "`POST /api/v1/auth/register`" + ` makes an organization with its owner, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both answer an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
+Logging in: ` + "`POST /api/v1/auth/register`" + ` makes an organization with its owner, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both return an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
 
 Roles: owners and administrators may do everything; staff books and works with clients, and changes neither the organization and its users nor the loyalty program.
 
 There is no test data in this product: with ` + "`X-Environment: test`" + ` users find nothing of its own, only integrations and their keys.
 
-Lists that can be long are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the answer has ` + "`items`" + ` and ` + "`total`" + `. Plain lists have the header ` + "`X-Total-Count`" + `.`
+Lists that can be long are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the response has ` + "`items`" + ` and ` + "`total`" + `. Plain lists have the header ` + "`X-Total-Count`" + `.`
 
 // Migrations implements [module.Module].
 func (Module) Migrations() fs.FS { return migrations.FS() }

@@ -12,9 +12,8 @@ import (
 func TestAlertExample(t *testing.T) {
 	t.Parallel()
 	_, c := ownHub(t)
-	later := "# A second later there is"
 	_, after, found := strings.Cut(c.runExample("docs/alerts.md",
-		later, "until hub mail --to ops@example.com | grep -q parked && [ \"$(hub deliveries list --status parked -q | wc -l)\" = 2 ]; do sleep 0.1; done\necho ===\n"+later), "===\n")
+		"sleep 3\n", "until hub mail --to ops@example.com | grep -q parked && [ \"$(hub deliveries list --status parked -q | wc -l)\" = 2 ]; do sleep 0.1; done\necho ===\n"), "===\n")
 	require.True(t, found)
 	require.Equal(t, 1, strings.Count(after, "was parked (disabled)"), after)
 	require.Contains(t, after, "Test of an alert")

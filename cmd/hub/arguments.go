@@ -79,16 +79,23 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// operatorOrKey returns the client for calls that a tenant's key may make too: with --key,
-// else with an operator's token, else with HUB_KEY. byKey reports whether it has a key.
-func (a *app) operatorOrKey(flag string, forTenant bool) (c *client.Client, byKey bool, err error) {
-	if flag != "" && forTenant {
+// operatorOrKeyClient returns the client for calls that a tenant's key may make too: with --key,
+// else with an operator's token, else with HUB_KEY.
+func (a *app) operatorOrKeyClient(flag string) (*client.Client, error) {
+	c, _, err := a.clientForTenant(flag, "")
+	return c, err
+}
+
+// clientForTenant is [app.operatorOrKeyClient] for a call that names a tenant where an operator
+// makes it: the key names its tenant itself. byKey reports whether the client has a key.
+func (a *app) clientForTenant(flag, tenant string) (c *client.Client, byKey bool, err error) {
+	if flag != "" && tenant != "" {
 		return nil, false, usagef("--tenant is for operators; the key already names its tenant")
 	}
 	key := a.setting(flag, "HUB_KEY")
 	if flag == "" {
 		c, err = a.operatorClient()
-		if err != nil || c.HasOperator() || key == "" || forTenant {
+		if err != nil || c.HasOperator() || key == "" || tenant != "" {
 			return c, false, err
 		}
 	}

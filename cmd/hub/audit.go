@@ -47,7 +47,7 @@ func newAudit(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&filter.ActorID, "actor", "", "only by this actor's id")
 	cmd.Flags().StringVar(&filter.Action, "action", "", "only this action, e.g. keys.rotate")
 	cmd.Flags().StringVar(&filter.Resource, "resource", "", "only this kind of thing, e.g. keys")
-	cmd.Flags().BoolVar(&filter.Routine, "routine", false, "also status checks and webhooks of peers that were answered without an error")
+	cmd.Flags().BoolVar(&filter.Routine, "routine", false, "also status checks and webhooks of peers that got a response without an error")
 	period.addTo(cmd)
 	p.addTo(cmd)
 	return cmd

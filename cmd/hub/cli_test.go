@@ -226,4 +226,4 @@ func (c *cli) writeFile(name, content string) string {
 }
 
 // commandTimeout is how long a command may take on a busy machine.
-const commandTimeout = 2 * time.Minute
+const commandTimeout = 4 * time.Minute

@@ -116,7 +116,7 @@ func newDeliveriesShow(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&event, "event", "", "show the deliveries of this event")
-	cmd.Flags().BoolVar(&headers, "headers", false, "show the headers of requests and answers too")
+	cmd.Flags().BoolVar(&headers, "headers", false, "show the headers of requests and responses too")
 	return cmd
 }
 
@@ -179,13 +179,13 @@ func (a *app) printDelivery(reply client.Reply[client.Delivery], headers bool) e
 	if d.NextAttemptAt != nil {
 		next = clock(*d.NextAttemptAt)
 	}
-	answered := ""
+	response := ""
 	if d.Direction == inbound {
-		answered = codeText(d.StatusCode) + "  " + d.ResponseBody
+		response = codeText(d.StatusCode) + "  " + d.ResponseBody
 	}
 	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", strings.TrimSpace(d.TenantName+" "+d.TenantID),
 		"receiver", d.Receiver, "endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "priority", priorityText(d), "order", orderText(d), "reason", d.Reason,
-		"created", clock(d.CreatedAt), "next attempt", next, "answered", answered, "payload", string(d.Payload))
+		"created", clock(d.CreatedAt), "next attempt", next, "response", response, "payload", string(d.Payload))
 	a.printWaiting(d.Waiting)
 	for _, t := range d.Attempts {
 		a.printAttempt(t, headers)
@@ -247,7 +247,7 @@ func attemptsText(d client.Delivery) string {
 func (a *app) printAttempt(t client.Attempt, headers bool) {
 	outcome := codeText(t.StatusCode)
 	if t.StatusCode == 0 {
-		outcome = "no answer"
+		outcome = "no response"
 	}
 	outcome = a.paint(codeColour(outcome), outcome)
 	if t.Error != "" {
@@ -260,10 +260,10 @@ func (a *app) printAttempt(t client.Attempt, headers bool) {
 		millis(p.QueueMS), millis(p.DNSMS), millis(p.ConnectMS), millis(p.TLSMS), millis(p.FirstByteMS), millis(p.TotalMS))
 	if headers {
 		a.printHeaders("request", t.RequestHeaders)
-		a.printHeaders("answer", t.ResponseHeaders)
+		a.printHeaders("response", t.ResponseHeaders)
 	}
 	if t.ResponseBody != "" {
-		a.print("  answered    %s", terminal.Printable(t.ResponseBody))
+		a.print("  response    %s", terminal.Printable(t.ResponseBody))
 	}
 }
 

@@ -141,7 +141,7 @@ func TestTables(t *testing.T) {
 	}
 	parked := p.run("deliveries", "list", "--endpoint", gone, "-q").requireOK()
 	shown := p.run("deliveries", "show", parked).requireOK()
-	require.Contains(t, shown, `answered    gone \x1b[2J`)
+	require.Contains(t, shown, `response    gone \x1b[2J`)
 	require.NotContains(t, shown, "\x1b")
 	require.Regexp(t, `waits +The receiver responded 410 \(gone\) and is disabled since \S+ \S+ UTC\. Enabling it sends this\.\n *released by +enabling the receiver\n *fails +\d{4}-`, shown)
 	require.NotContains(t, p.run("deliveries", "show", p.run("deliveries", "list", "--status", "delivered", "-q", "--limit", "1").requireOK()).requireOK(), "waits")

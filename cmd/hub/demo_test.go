@@ -19,7 +19,7 @@ func TestDemo(t *testing.T) {
 	c := newCLI(t).withEnv("HUB_DATA_DIR", s.dataDir)
 	first := c.run("demo").requireOK()
 	for _, text := range []string{
-		"1. A product", "$ hub products create demo --prefix demo", "attempt 1  signature ok", "answered 500",
+		"1. A product", "$ hub products create demo --prefix demo", "attempt 1  signature ok", "responded 500",
 		"attempt 2  signature ok", "delivered after 2 attempts", "4 delivered and verified",
 	} {
 		require.Contains(t, first, text)
@@ -118,7 +118,7 @@ func requireJourney(t *testing.T, s *hubProcess, output string) {
 	stations := func(begins, eventType, status string) string {
 		return `● ` + begins + `.* by Teresa Nogueira\n` +
 			` +● published +\d\d:\d\d:\d\d\.\d{3}Z  (evt_[0-9a-f]{16})  ` + eventType + `, in the transaction of the change\n` +
-			`(?: +● attempt \d+ +\+\d+ ms  .*\n)* +● attempt \d+ +\+\d+ ms  answered 200 after \d+\.\d ms\n` +
+			`(?: +● attempt \d+ +\+\d+ ms  .*\n)* +● attempt \d+ +\+\d+ ms  responded 200 after \d+\.\d ms\n` +
 			` +● received +\+\d+ ms  by Demo Clinic, its signature checked: accepted\n` +
 			` +● on history of the patient Teresa Nogueira at Demo Clinic: [A-Z][a-z]+, ` + status + `\n`
 	}

@@ -25,14 +25,14 @@ func TestDoctor(t *testing.T) {
 		`database +ok +PostgreSQL \d+.* answers in `, `connections +(ok|warning) +up to 47 of the \d+ that PostgreSQL accepts`, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
 		`migrations +ok +the schema of scheduling is at version \d+`, `migrations +ok +the schema of messaging is at version \d+`, `migrations +ok +the schema of clinic is at version \d+`,
 		`partitions +ok`, `backlog +ok +0 deliveries overdue`, `sum +ok +accepted 3 = delivered 3 \+ parked 0 \+ pending 0 \+ failed 0$`,
-		`events +ok +every delivery has its event$`, `attempts +ok +none is missing$`,
+		`events +ok +every delivery has its event$`, `attempts +ok +none is missing$`, `disk +(ok|warning) +.* free on the disk of the data directory`,
 		`redis +ok +answers in`, `egress +(ok|warning) +private networks are refused`,
 	} {
 		require.Regexp(t, `(?m)^`+line, shown)
 	}
 	var findings []finding
 	well.run("doctor", "-o", "json").decode(&findings)
-	require.Len(t, findings, 14)
+	require.Len(t, findings, 15)
 	require.Equal(t, finding{Check: "sum", Status: "ok", Detail: "accepted 3 = delivered 3 + parked 0 + pending 0 + failed 0"}, findings[9])
 	require.Contains(t, well.run("doctor", "--full").requireOK(), "accepted 3 = delivered 3")
 

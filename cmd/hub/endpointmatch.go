@@ -25,7 +25,7 @@ whether its filter is true. The event is JSON as it is published, {"event_type":
 			if err != nil {
 				return err
 			}
-			c, _, err := a.operatorOrKey(key, false)
+			c, err := a.operatorOrKeyClient(key)
 			if err != nil {
 				return err
 			}

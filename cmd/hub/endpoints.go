@@ -47,7 +47,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 		Args: exactly("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.URL = args[0]
-			c, byKey, err := a.operatorOrKey(key, tenant != "")
+			c, byKey, err := a.clientForTenant(key, tenant)
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func newEndpointsList(a *app) *cobra.Command {
 		Short: "List endpoints",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, _, err := a.operatorOrKey(key, tenant != "")
+			c, _, err := a.clientForTenant(key, tenant)
 			if err != nil {
 				return err
 			}
@@ -220,7 +220,7 @@ func newEndpointsShow(a *app) *cobra.Command {
 		Short: "Show an endpoint",
 		Args:  exactly("the endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, _, err := a.operatorOrKey(key, false)
+			c, err := a.operatorOrKeyClient(key)
 			if err != nil {
 				return err
 			}
@@ -260,7 +260,7 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 			if update.ReceiverSettings, err = receiver.read(a, cmd); err != nil {
 				return err
 			}
-			c, _, err := a.operatorOrKey(key, false)
+			c, err := a.operatorOrKeyClient(key)
 			if err != nil {
 				return err
 			}
@@ -314,7 +314,7 @@ func newEndpointsSwitch(a *app, name, short string, enabled bool) *cobra.Command
 		Short: short,
 		Args:  atLeastOne("endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, _, err := a.operatorOrKey(key, false)
+			c, err := a.operatorOrKeyClient(key)
 			if err != nil {
 				return err
 			}
@@ -349,7 +349,7 @@ func newEndpointsDelete(a *app) *cobra.Command {
 		Short: "End endpoints",
 		Args:  atLeastOne("endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, _, err := a.operatorOrKey(key, false)
+			c, err := a.operatorOrKeyClient(key)
 			if err != nil {
 				return err
 			}
@@ -388,7 +388,7 @@ that verify X-Webhook-Signature and know the new secret only later want --switch
 			if rotation.Secret, err = a.secret(rotation.Secret); err != nil {
 				return err
 			}
-			c, _, err := a.operatorOrKey(key, false)
+			c, err := a.operatorOrKeyClient(key)
 			if err != nil {
 				return err
 			}
@@ -418,7 +418,7 @@ func newEndpointsPing(a *app) *cobra.Command {
   hub endpoints ping 0198… --event-type order.created`,
 		Args: exactly("the endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, _, err := a.operatorOrKey(key, false)
+			c, err := a.operatorOrKeyClient(key)
 			if err != nil {
 				return err
 			}

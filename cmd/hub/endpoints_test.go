@@ -85,7 +85,7 @@ func TestEndpoints(t *testing.T) {
 	require.Regexp(t, `^evt_[0-9a-f]{16}$`, ping.requireOK())
 	require.Contains(t, ping.stderr, "on its way")
 	p.awaitSettled(1, "delivered")
-	require.Contains(t, p.run("deliveries", "show", "--event", ping.requireOK()).requireOK(), "answered    thanks")
+	require.Contains(t, p.run("deliveries", "show", "--event", ping.requireOK()).requireOK(), "response    thanks")
 
 	// A tenant manages its own with its key; the operator's right is not needed.
 	tenant := newCLI(t).withEnv("HUB_URL", p.hub.url).withEnv("HUB_KEY", p.run("keys", "create", "--tenant", p.tenant, "-q").requireOK())

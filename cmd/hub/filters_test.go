@@ -51,7 +51,7 @@ func TestFilterExample(t *testing.T) {
 	t.Parallel()
 	_, c := ownHub(t)
 	before, after, found := strings.Cut(c.runExample("docs/filters.md",
-		"# One delivery was made", "until hub endpoints show \"$ENDPOINT\" | grep -q 'no such member'; do sleep 0.1; done; echo ===\n# One delivery was made"), "===\n")
+		"sleep 2\n", "", "# One delivery was made", "until hub endpoints show \"$ENDPOINT\" | grep -q 'no such member'; do sleep 0.1; done; echo ===\n# One delivery was made"), "===\n")
 	require.True(t, found)
 	require.Contains(t, before, "yes: The filter is true for this event.")
 	require.Contains(t, before, "no: The filter is not true for this event.")

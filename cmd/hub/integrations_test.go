@@ -159,8 +159,8 @@ func TestIntegrations(t *testing.T) {
 	require.Contains(t, away.stderr, "the peer is not well")
 }
 
-// TestReceived: what a peer sent is shown with what it was answered.
-func TestReceived(t *testing.T) {
+// TestShowsReceivedEventWithItsResponse: what a peer sent is shown with the response it got.
+func TestShowsReceivedEventWithItsResponse(t *testing.T) {
 	t.Parallel()
 	h := newProductHub(t)
 	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").requireOK())
@@ -171,7 +171,7 @@ func TestReceived(t *testing.T) {
 	require.Regexp(t, published.ID+` +note\.created +board +Acme +inbound +board +delivered +- +200 +1 +- +-`, h.run(list...).requireOK())
 	shown := h.run("deliveries", "show", h.run(append(list, "-q")...).requireOK()).requireOK()
 	require.Regexp(t, `(?m)^delivery .* delivered, came once$`, shown)
-	require.Regexp(t, `(?m)^answered +200  \{"received":true,"id":"`+published.ID+`","status":"accepted"\}$`, shown)
+	require.Regexp(t, `(?m)^response +200  \{"received":true,"id":"`+published.ID+`","status":"accepted"\}$`, shown)
 	require.NotContains(t, shown, "attempt 1")
 }
 
@@ -272,7 +272,7 @@ func TestListenBeforeAProduct(t *testing.T) {
 	}
 	h.callAs(h.board, "/board/api/v1/publish", `{"author":"","text":"through the listener"}`, &published)
 	r.await(r.stdout, published.ID)
-	require.Regexp(t, published.ID+`  note\.created  board  attempt 1  \d+ B  signature ok \(X-Webhook-Signature ok, webhook-signature ok\)  answered 200 \(accepted\)`, r.stdout.String())
+	require.Regexp(t, published.ID+`  note\.created  board  attempt 1  \d+ B  signature ok \(X-Webhook-Signature ok, webhook-signature ok\)  responded 200 \(accepted\)`, r.stdout.String())
 	require.Zero(t, r.interrupt())
 
 	// A peer that implements only the documented interface signs once, and gets a reason.

@@ -12,7 +12,7 @@ func TestKeyExample(t *testing.T) {
 	s, c := ownHub(t)
 	printed := c.withEnv("HUB_URL", s.url).runExample("docs/keys.md")
 	require.Regexp(t, `(?s)"missing_scope".*"event_type":"order\.paid".*\{"count":1\}`, printed)
-	require.Contains(t, printed, "This key lacks the scope deliveries.read.")
+	require.Contains(t, printed, "This key lacks the scope deliveries.read; issue a key that has it.")
 }
 
 // Keys get the scopes of the log where they are named only.

@@ -40,7 +40,7 @@ It also stands in front of a product's webhook: have the peer send here (hub con
 rotate-secret", and --forward to <base>/api/v1/integrations/webhook. Key, signature
 and body arrive there as they came, and the line tells what the product made of it.
 
-A delivery whose signature is wrong is answered 401, unless --forward passes it on.`,
+A delivery whose signature is wrong gets a 401, unless --forward passes it on.`,
 		Example: `  hub listen --tenant Acme
   hub listen --tenant Acme --events 'contact.*' --fail-first 2
   hub listen --port 9000 --forward http://127.0.0.1:3000/webhooks
@@ -53,14 +53,14 @@ A delivery whose signature is wrong is answered 401, unless --forward passes it 
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.port, "port", 0, "port to listen on; 0 = a free one")
-	flags.StringVar(&f.forward, "forward", "", "pass each delivery on to this URL, and its answer back")
+	flags.StringVar(&f.forward, "forward", "", "pass each delivery on to this URL, and its response back")
 	flags.StringSliceVar(&f.secrets, "secret", nil, "the endpoint's secret, @file or -; repeatable (HUB_WEBHOOK_SECRET, safer)")
 	flags.StringVar(&f.tenant, "tenant", "", "subscribe to this tenant's events: id, name or external reference")
 	flags.StringVar(&f.product, "product", "", "product of the tenant, where its name is not unique")
 	flags.StringVar(&f.environment, "environment", "live", "live or test")
 	flags.StringSliceVar(&f.events, "events", []string{"*"}, "with --tenant: event types to subscribe to")
-	flags.IntVar(&f.status, "status", 0, "answer with this status instead of 200")
-	flags.IntVar(&f.failFirst, "fail-first", 0, "answer the first N attempts of each event with 500")
+	flags.IntVar(&f.status, "status", 0, "respond with this status instead of 200")
+	flags.IntVar(&f.failFirst, "fail-first", 0, "respond to the first N attempts of each event with 500")
 	flags.IntVar(&f.count, "count", 0, "end after N verified deliveries; at once, as a failure, when a signature is wrong")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end after this time, e.g. 30s")
 	flags.BoolVar(&f.body, "body", false, "print the body of each delivery")
@@ -275,7 +275,7 @@ func (a *app) printReceived(d receiver.Delivery, body bool) {
 	if d.Outcome != "" {
 		outcome = " (" + terminal.Printable(d.Outcome) + ")"
 	}
-	a.print("%s  %s  %s  %s  attempt %d  %d B  %s  answered %s%s", d.At.UTC().Format("15:04:05.000Z"),
+	a.print("%s  %s  %s  %s  attempt %d  %d B  %s  responded %s%s", d.At.UTC().Format("15:04:05.000Z"),
 		terminal.Printable(orDash(d.EventID)), terminal.Printable(orDash(d.EventType)), terminal.Printable(orDash(d.Product)), d.Attempt, len(d.Body),
 		a.signatureText(d), a.paint(codeColour(codeText(d.Status)), codeText(d.Status)), outcome)
 	if d.Err != nil {

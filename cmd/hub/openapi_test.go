@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -83,4 +84,40 @@ func TestDocumentsAreComplete(t *testing.T) {
 		require.Empty(t, problems, "the document %s\n%s", product, strings.Join(problems, "\n"))
 		require.Greater(t, properties, least, product)
 	}
+}
+
+// saysAnswer matches the word for what a person sends; to HTTP requests there are responses.
+var saysAnswer = regexp.MustCompile(`(?i)[^.]*\banswer[^.]*`)
+
+// TestDocumentsSayResponse: what comes back for an HTTP request is a response, as the glossary
+// has it. In messaging's document people answer as well.
+func TestDocumentsSayResponse(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	for _, arguments := range [][]string{{"openapi"}, {"openapi", "--product", "scheduling"}, {"openapi", "--product", "clinic"}} {
+		var document any
+		require.NoError(t, json.Unmarshal([]byte(c.run(arguments...).requireOK()), &document))
+		texts := descriptions(document)
+		require.Greater(t, len(texts), 500, arguments)
+		require.Empty(t, saysAnswer.FindAllString(strings.Join(texts, "\n"), -1), "say response, or respond: docs/glossary.md")
+	}
+}
+
+// descriptions returns the summaries and descriptions of an OpenAPI document.
+func descriptions(part any) (texts []string) {
+	switch part := part.(type) {
+	case map[string]any:
+		for name, value := range part {
+			if text, ok := value.(string); ok && (name == "summary" || name == "description") {
+				texts = append(texts, text)
+			} else {
+				texts = append(texts, descriptions(value)...)
+			}
+		}
+	case []any:
+		for _, value := range part {
+			texts = append(texts, descriptions(value)...)
+		}
+	}
+	return texts
 }

@@ -15,8 +15,8 @@ import (
 func newOperators(a *app) *cobra.Command {
 	return group("operators", "See and manage the people who run the hub",
 		newOperatorsCreate(a), newOperatorsList(a), newOperatorsUpdate(a),
-		newOperatorsSwitch(a, "enable", "Let operators log in again", false),
-		newOperatorsSwitch(a, "disable", "End operators' logins and refuse new ones", true),
+		newOperatorsSwitch(a, "enable", "Let operators log in again", true),
+		newOperatorsSwitch(a, "disable", "End operators' logins and refuse new ones", false),
 		newOperatorsDelete(a))
 }
 
@@ -155,7 +155,9 @@ func (a *app) changeOperator(ctx context.Context, argument string, change func(*
 	return a.printOperator(reply)
 }
 
-func newOperatorsSwitch(a *app, name, short string, disabled bool) *cobra.Command {
+// newOperatorsSwitch returns a command that enables or disables operators.
+func newOperatorsSwitch(a *app, name, short string, enabled bool) *cobra.Command {
+	disabled := !enabled
 	return &cobra.Command{
 		Use:   name + " EMAIL…",
 		Short: short,

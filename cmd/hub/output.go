@@ -38,7 +38,7 @@ func (a *app) json() bool { return a.output == outputJSON }
 func (a *app) printRaw(raw json.RawMessage) error {
 	var out bytes.Buffer
 	if err := json.Indent(&out, raw, "", "  "); err != nil {
-		return fmt.Errorf("indenting the answer: %w", err)
+		return fmt.Errorf("indenting the response: %w", err)
 	}
 	a.print("%s", visibleJSON(out.String()))
 	return nil

@@ -26,7 +26,7 @@ func TestMainJob(t *testing.T) {
 	require.Regexp(t, `^evt_[0-9a-f]{16}$`, event)
 
 	require.Zero(t, listen.wait(), listen.stderr.String())
-	require.Regexp(t, event+`  contact\.created  crm  attempt 1  \d+ B  signature ok \(X-Webhook-Signature ok, webhook-signature ok\)  answered 200`, listen.stdout.String())
+	require.Regexp(t, event+`  contact\.created  crm  attempt 1  \d+ B  signature ok \(X-Webhook-Signature ok, webhook-signature ok\)  responded 200`, listen.stdout.String())
 	require.Contains(t, listen.stdout.String(), `"name": "Ana <&>"`)
 	require.Empty(t, c.run("endpoints", "list", "--tenant", "Acme", "-q").requireOK(), "the temporary endpoint is removed")
 

@@ -135,7 +135,7 @@ func (a *app) replay(ctx context.Context, f replayFlags) error {
 type replayOptions struct{ dryRun, yes, detach bool }
 
 func (o *replayOptions) addOptionsTo(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only count what matches")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only count what would be sent")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&o.detach, "detach", false, "start it, print its id, do not wait")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "detach")
@@ -163,7 +163,7 @@ func (a *app) startJob(ctx context.Context, c *client.Client, job replayJob) err
 			return a.printCount(count)
 		}
 		if count.Value.Count == 0 {
-			a.note("nothing matches")
+			a.note("nothing that matches can be sent now")
 			return nil
 		}
 		if !a.ask(ctx, fmt.Sprintf(job.question, count.Value.Count)) {

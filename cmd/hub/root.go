@@ -26,8 +26,8 @@ func commands() []func(*app) *cobra.Command {
 	}
 }
 
-const rootLong = `hub receives events from products and delivers them, signed, to everyone who
-subscribed; it retries, keeps a log and loses nothing.
+const rootLong = `hub receives events from products and delivers them, signed, to all subscribed
+endpoints; it retries, keeps a log and loses nothing.
 
 Commands that talk to a running hub find it, and their right to use it, through
 --url and --token (HUB_URL, HUB_TOKEN), else the login saved by "hub login", else
@@ -67,7 +67,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.url, "url", "", "address of the hub itself, never of an endpoint (HUB_URL)")
 	flags.StringVar(&a.token, "token", "", "operator's token, @file or - for stdin (HUB_TOKEN, safer)")
 	flags.StringVar(&a.dataDir, "data-dir", "", "data directory of the hub on this machine (HUB_DATA_DIR, default ./data)")
-	flags.StringVarP(&a.output, "output", "o", outputTable, "output: table or json (the API's answer)")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "output: table or json (the API's response)")
 	flags.BoolVar(&asJSON, "json", false, "the same as --output json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only the id, key or secret, and no notes")
 	root.Flags().BoolVar(&showsVersion, "version", false, "print what this binary was built from")
@@ -113,10 +113,14 @@ func refuseUnknownTopics(root *cobra.Command) {
 	}
 }
 
-// markStart makes every command set a.started: errors before that are usage errors.
+// markStart makes every command refuse empty ids and then set a.started: errors before that are
+// usage errors.
 func (a *app) markStart(cmd *cobra.Command) {
 	if work := cmd.RunE; work != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := refuseEmptyIDs(cmd, args); err != nil {
+				return err
+			}
 			a.started = true
 			return work(cmd, args)
 		}

@@ -69,6 +69,30 @@ func TestRefusals(t *testing.T) {
 		"calling http://127.0.0.1:1", "connection refused", "is the hub running? start it with: make run")
 }
 
+// TestEmptyIDs: an id that is empty, as of a variable that is not set, names nothing. No command
+// takes it for a list, or for a flag that was not given; none asks a hub.
+func TestEmptyIDs(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	o := newFakeHub(t)
+	const id = "0198aaaa-0000-7000-8000-000000000000"
+	run := func(args ...string) result { return c.run(append(args, "--url", o.URL, "--token", "x")...) }
+	for _, args := range [][]string{
+		{"integrations", "show", ""}, {"deliveries", "show", ""}, {"endpoints", "show", " "}, {"events", "show", ""}, {"replay", "show", ""}, {"replay", "cancel", ""},
+		{"integrations", "revoke", ""}, {"keys", "revoke", id, ""}, {"endpoints", "update", "", "--enabled"}, {"endpoints", "recover", "", "--since", "1h"}, {"tokens", "delete", ""},
+		{"tenants", "show", ""}, {"tenants", "delete", ""}, {"alerts", "show", ""}, {"deliveries", "retry", ""}, {"deliveries", "discard", ""},
+		{"deliveries", "list", "--integration", ""}, {"deliveries", "list", "--endpoint="}, {"deliveries", "list", "--event", ""}, {"deliveries", "list", "--tenant", ""},
+		{"replay", "--endpoint", "", "--status", "failed", "--yes"}, {"stats", "--integration", " "}, {"audit", "--actor", ""}, {"publish", "--id", "", "--type", "a.b", "--data", "{}"},
+	} {
+		got := run(args...)
+		got.requireFails(2, "the id is empty")
+		require.Empty(t, got.stdout, args)
+	}
+	run("publish", "--idempotency-key", "", "--type", "a.b", "--data", "{}").requireFails(2, "the key is empty")
+	run("products", "delete", "").requireFails(2, "the name is empty")
+	require.Empty(t, o.received())
+}
+
 // TestBrokenAnswers: what stands between the command line and the hub may fail too.
 func TestBrokenAnswers(t *testing.T) {
 	t.Parallel()
@@ -84,7 +108,7 @@ func TestBrokenAnswers(t *testing.T) {
 		return c.run("products", "list", "--url", o.URL+path, "--token", "x")
 	}
 	list("/busy").requireFails(1, "Not now. (unavailable)", "try again in 7s")
-	list("/proxy").requireFails(1, "answered 502 Bad Gateway")
+	list("/proxy").requireFails(1, "responded 502 Bad Gateway")
 	list("/page").requireFails(1, "it is not the JSON that was expected")
 	list("/half").requireFails(1, "it is not the JSON that was expected")
 	list("/rude").requireFails(1, `\x1b[2Jgone`, "req-9")
@@ -136,7 +160,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 		o.mux.HandleFunc(fmt.Sprintf("/%d/", status), respond(status, "text/html", "<h1>Sorry</h1>"))
 		got := c.run("endpoints", "show", id, "--url", fmt.Sprintf("%s/%d", o.URL, status), "--token", "x")
 		require.Equal(t, code, got.code)
-		require.Contains(t, got.stderr, fmt.Sprintf("/api/v1/endpoints/%s answered %d ", id, status))
+		require.Contains(t, got.stderr, fmt.Sprintf("/api/v1/endpoints/%s responded %d ", id, status))
 		require.Equal(t, status < 500, strings.Contains(got.stderr, "check --url (HUB_URL)"), "a proxy answers for a hub that is away: %s", got.stderr)
 	}
 

@@ -96,7 +96,7 @@ func startFailure(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil
-	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrVersionMismatch), errors.Is(err, embedded.ErrInUse),
+	case errors.Is(err, embedded.ErrNoBinaries), errors.Is(err, embedded.ErrVersionMismatch), errors.Is(err, embedded.ErrNoVersion), errors.Is(err, embedded.ErrInUse),
 		errors.Is(err, server.ErrSetting):
 		return &failure{code: exitConfig, err: err}
 	case errors.Is(err, server.ErrNoDatabase):
@@ -124,7 +124,7 @@ func (a *app) banner(cfg config.Config, s *server.Server, worker bool, startTime
 	a.note("  API        %s/api/v1", base)
 	if !cfg.IsProduction() {
 		a.note("  Reference  %s/docs", base)
-		a.note("  E-mails    %s/api/v1/dev/mail   (for operators: invitations and all other e-mails)", base)
+		a.note("  E-mails    %s/api/v1/dev/mail   (for administrators: invitations and all other e-mails)", base)
 	}
 	a.note("  Health     %s/health   %s/ready   %s/metrics", base, base, base)
 	for _, product := range s.Products() {
@@ -154,6 +154,8 @@ func (a *app) banner(cfg config.Config, s *server.Server, worker bool, startTime
 			a.note("  Password        %s   (shown this once; log in with: hub login)", first.Password)
 		}
 	}
-	a.note("")
-	a.note("Try it from another terminal: hub demo")
+	if !cfg.IsProduction() { // where the demo's receivers on this machine are refused
+		a.note("")
+		a.note("Try it from another terminal: hub demo")
+	}
 }

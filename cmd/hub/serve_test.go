@@ -170,7 +170,7 @@ func TestServeRefuses(t *testing.T) {
 	unsafe := run("HUB_ENV", "production", "HUB_PUBLIC_URL", "http://hub.example.com", "HUB_KEY_RATE", "0", "HUB_EGRESS_ALLOW", "0.0.0.0/0")
 	unsafe.requireFails(3, "error: HUB_PUBLIC_URL must be https in production",
 		"\n  HUB_MASTER_KEY is required", "\n  HUB_KEY_RATE must set a limit", "\n  HUB_EGRESS_ALLOW must not open every address")
-	c.among(env).run("serve", "--database-url", "postgres://hub:canary@127.0.0.1/hub").requireFails(3, "a password in a flag is seen by everybody")
+	c.among(env).run("serve", "--database-url", "postgres://hub:canary@127.0.0.1/hub").requireFails(3, "a password in a flag can be read by all users of this machine")
 	c.among(env).run("serve", "--master-key", "a-key-that-no-hub-has").requireFails(2, "unknown flag: --master-key")
 	c.among(env).run("serve", "now").requireFails(2, `unknown command "now"`)
 	_, err := os.Stat(filepath.Join(c.dir, "data", "postgres"))
@@ -225,6 +225,35 @@ func TestServeWithoutRedis(t *testing.T) {
 	require.Zero(t, s.terminate(t))
 	require.NotRegexp(t, `(?m)^redis: `, s.Output())
 	require.Regexp(t, `(?m)^\{.*"level":"WARN","msg":"the Redis client reports trouble".*connection refused`, s.Output())
+}
+
+// TestHubsInOneDirectory: commands on the machine find the newest of the hubs that run there, also
+// when another one stops.
+func TestHubsInOneDirectory(t *testing.T) {
+	t.Parallel()
+	s, c := ownHub(t)
+	c = c.withEnv("HUB_DATA_DIR", s.dataDir)
+	env := also(serverEnv(c.dir, s.database, s.redis), "HUB_DATA_DIR", s.dataDir)
+	newer := c.serve(env)
+	require.Contains(t, c.run("whoami").requireOK(), newer.url)
+	require.Zero(t, newer.terminate(t))
+	require.Eventually(t, func() bool { return s.local() == local{URL: s.url, Token: s.token, PID: s.Pid()} }, waitTimeout, pollInterval)
+	require.Contains(t, c.run("whoami").requireOK(), s.url)
+
+	newer = c.serve(env)
+	require.Zero(t, s.terminate(t))
+	require.Contains(t, c.run("whoami").requireOK(), newer.url)
+	require.Zero(t, newer.terminate(t))
+	require.NoFileExists(t, s.localFile())
+}
+
+// TestDamagedCluster: data of a PostgreSQL that nobody knows the version of is left as it is.
+func TestDamagedCluster(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.writeFile("data/postgres/cluster/global/1262", "rows")
+	c.among(bare(c)).run("serve").requireFails(3, filepath.Join(c.dir, "data", "postgres", "cluster")+" has data but no PG_VERSION", "restore a backup")
+	require.NoDirExists(t, filepath.Join(c.dir, "data", "postgres", "cluster.new"))
 }
 
 // randomKey is a master key that looks made by openssl.

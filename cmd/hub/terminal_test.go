@@ -138,7 +138,7 @@ func TestTerminalReplay(t *testing.T) {
 	require.Equal(t, 1, replays())
 
 	term = p.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "failed")
-	term.awaitText("nothing matches")
+	term.awaitText("nothing that matches can be sent")
 	require.Zero(t, term.wait())
 }
 

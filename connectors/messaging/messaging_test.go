@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 
 func FuzzDecode(f *testing.F) { connectortest.Fuzz(f, suite(f)) }
 
-func TestReceived(t *testing.T) {
+func TestDecodesWhatPeersSend(t *testing.T) {
 	t.Parallel()
 	connectortest.CheckDecode(t, suite(t), "testdata/received", map[string]string{
 		"message.created":       "message.received",
@@ -34,7 +34,7 @@ func TestReceived(t *testing.T) {
 	})
 }
 
-func TestSent(t *testing.T) {
+func TestEncodesWhatPeersVerify(t *testing.T) {
 	t.Parallel()
 	connectortest.CheckPeerEncode(t, suite(t), "testdata/sent")
 }

@@ -26,12 +26,12 @@ func TestConformance(t *testing.T) {
 
 func FuzzDecode(f *testing.F) { connectortest.Fuzz(f, suite(f)) }
 
-func TestReceived(t *testing.T) {
+func TestDecodesWhatPeersSend(t *testing.T) {
 	t.Parallel()
 	connectortest.CheckDecode(t, suite(t), "testdata/received", nil)
 }
 
-func TestSent(t *testing.T) {
+func TestEncodesWhatPeersVerify(t *testing.T) {
 	t.Parallel()
 	connectortest.CheckPeerEncode(t, suite(t), "testdata/sent")
 }

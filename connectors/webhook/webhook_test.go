@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 
 func FuzzDecode(f *testing.F) { connectortest.Fuzz(f, suite(f)) }
 
-func TestSent(t *testing.T) {
+func TestEncodesTheExamples(t *testing.T) {
 	t.Parallel()
 	connectortest.CheckEncode(t, suite(t), "testdata/sent")
 }

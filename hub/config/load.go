@@ -77,7 +77,7 @@ func (l *loader) flags(settings []Setting, values map[string]string) {
 			continue
 		}
 		if setting.Secret && Secret(text).hasPassword() {
-			l.problems = append(l.problems, fmt.Errorf("--%s: a password in a flag is seen by everybody on this machine; use %s or the file", setting.Flag, setting.Env))
+			l.problems = append(l.problems, fmt.Errorf("--%s: a password in a flag can be read by all users of this machine; use %s or the file", setting.Flag, setting.Env))
 			continue
 		}
 		if text == "" { // an empty flag takes a setting back to empty

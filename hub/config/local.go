@@ -2,7 +2,9 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -43,10 +45,24 @@ func ReadLocal(dataDir string) (Local, error) {
 	return local, nil
 }
 
-// RemoveLocal deletes local.json if it was written by the given process.
-func RemoveLocal(dataDir string, pid int) error {
+// RestoreLocal writes local.json if there is none: another hub with this data directory has
+// replaced it, and has stopped.
+func RestoreLocal(dataDir string, local Local) error {
+	_, err := os.Stat(filepath.Join(dataDir, localFile))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err //nolint:wrapcheck // it names the file
+	}
+	if _, err := os.Stat(dataDir); err != nil {
+		return err //nolint:wrapcheck // it names the directory
+	}
+	return WriteLocal(dataDir, local)
+}
+
+// RemoveLocal deletes local.json if it is that of the given process. Process ids do not say so:
+// in containers that share the directory they are the same.
+func RemoveLocal(dataDir string, own Local) error {
 	local, err := ReadLocal(dataDir)
-	if err != nil || local.PID != pid {
+	if err != nil || local != own {
 		return nil //nolint:nilerr // gone already, or another process's by now
 	}
 	if err := os.Remove(filepath.Join(dataDir, localFile)); err != nil {

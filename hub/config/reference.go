@@ -14,7 +14,7 @@ func Reference() string {
 	b.WriteString("A flag wins over the environment, the environment over the file, the file over the default. ")
 	b.WriteString("Durations are written like `10s`, `30m`, `12h` or `30d`. ")
 	b.WriteString("An unknown key of the file is an error, an unknown `HUB_` variable a warning. ")
-	b.WriteString("Secrets have no flag, because a process list shows flags to everybody on the machine.\n\n")
+	b.WriteString("Secrets have no flag, because a process list shows flags to all users of the machine.\n\n")
 	b.WriteString("This page is made from hub/config by `go generate ./hub/config`; do not edit it.\n")
 	group := ""
 	for _, setting := range Settings() {

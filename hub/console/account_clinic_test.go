@@ -65,8 +65,12 @@ func TestDeletionRequestsInABrowser(t *testing.T) {
 	id := request("Zuleica")
 	path := "/api/v1/deletion-requests/"
 	require.Eventually(t, func() bool { return clinic.ok(200, "GET", path+id, nil)["status"] == "needs_attention" }, eventually, tick)
+	// The connection of a product that may have the next patient has ended.
+	patient := clinic.ok(201, "POST", "/api/v1/patients", object{"name": "Quintino", "phone": "+5511977772222"})["id"].(string)
+	c.ok(200, "DELETE", "/integrations/"+paused, nil)
+	ended := clinic.ok(202, "POST", "/api/v1/patients/"+patient+"/deletion-request", nil)["id"].(string)
 	visited := clinic.visited()
-	visited["deletion"] = id
+	visited["deletion"], visited["ended"] = id, ended
 	hubtest.RunInBrowser(t, "hub/console/browser/account-deletions.mjs", visited)
 	done := clinic.ok(200, "GET", path+id, nil)
 	require.Equal(t, "completed", done["status"])

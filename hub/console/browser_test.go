@@ -21,5 +21,7 @@ func TestDeliveryInABrowser(t *testing.T) {
 	hubtest.SkipShort(t)
 	c := start(t)
 	c.shop(1)
-	hubtest.RunInBrowser(t, "hub/console/browser/delivery.mjs", c.visited())
+	visited := c.visited()
+	visited["data"] = string(refusedData)
+	hubtest.RunInBrowser(t, "hub/console/browser/delivery.mjs", visited)
 }

@@ -31,7 +31,8 @@ func TestFindingsAreTranslated(t *testing.T) {
 	require.Greater(t, len(sentences), 30)
 	for _, sentence := range sentences {
 		i := slices.IndexFunc(patterns, func(pattern *regexp.Regexp) bool { return pattern.MatchString(sentence) })
-		if strings.HasPrefix(sentence, "no hub is running on") || strings.HasPrefix(sentence, "start it with") {
+		isDoctors := func(beginning string) bool { return strings.HasPrefix(sentence, beginning) }
+		if slices.ContainsFunc([]string{"no hub is running on", "the hub that runs on", "start it with"}, isDoctors) {
 			continue
 		}
 		require.NotEqual(t, -1, i, "%q has no translation", sentence)

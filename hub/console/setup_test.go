@@ -148,6 +148,9 @@ type shop struct {
 	receiver              string // its address
 }
 
+// refusedData is the data of order.refused, with numbers that JavaScript would change.
+var refusedData = json.RawMessage(`{"order":77,"note":"it's late","big":1152921504606846977,"dec":0.1234567890123456789012345,"exp":1e40,"neg":-0,"list":[]}`)
+
 // shop makes a tenant with an endpoint whose receiver answers 200, and 500 to
 // order.refused. It publishes events and waits until each was tried.
 func (c *console) shop(events int) shop {
@@ -174,7 +177,7 @@ func (c *console) shop(events int) shop {
 		}
 		c.ok(202, "POST", "/events/batch", object{"events": batch}, "X-Integration-Key", key)
 	}
-	c.ok(202, "POST", "/events", object{"event_type": "order.refused", "correlation_id": "order-77", "data": object{"order": 77, "note": "it's late"}}, "X-Integration-Key", key)
+	c.ok(202, "POST", "/events", object{"event_type": "order.refused", "correlation_id": "order-77", "data": refusedData}, "X-Integration-Key", key)
 	require.Eventually(c.t, func() bool {
 		refused := c.ok(200, "GET", "/deliveries?event_type=order.refused", nil)["items"].([]any)
 		delivered := c.ok(200, "GET", fmt.Sprintf("/deliveries?status=delivered&limit=%d", min(events, 200)), nil)["items"].([]any)

@@ -74,10 +74,18 @@ func locate(ctx context.Context, cfg PostgresConfig) (binaries, error) {
 	return binaries{}, fmt.Errorf("%w on this machine: %s", ErrNoBinaries, howToGet)
 }
 
-// clusterMajor reads which version made the cluster; "" where there is none.
+// clusterMajor reads which version made the cluster; "" where there is none. Files without the one
+// that names the version are a damaged cluster: [ErrNoVersion].
 func clusterMajor(data string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if os.IsNotExist(err) {
+		entries, err := os.ReadDir(data)
+		switch {
+		case err != nil && !os.IsNotExist(err):
+			return "", fmt.Errorf("looking for data: %w", err)
+		case len(entries) > 0:
+			return "", fmt.Errorf("%w: %s has data but no PG_VERSION. Nothing was changed: restore a backup of the directory, or choose another data directory", ErrNoVersion, data)
+		}
 		return "", nil
 	}
 	if err != nil {

@@ -56,6 +56,19 @@ func TestOtherMajorIsRefusedUntouched(t *testing.T) {
 	require.Equal(t, before, listing(t, dir))
 }
 
+// A cluster without its PG_VERSION is damaged. No other one is made beside it.
+func TestMissingVersionIsRefusedUntouched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "cluster"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cluster", "precious"), []byte("rows"), 0o600))
+	before := listing(t, dir)
+	_, err := embedded.StartPostgres(context.Background(), config(t, dir))
+	require.ErrorIs(t, err, embedded.ErrNoVersion)
+	require.ErrorContains(t, err, filepath.Join(dir, "cluster")+" has data but no PG_VERSION. Nothing was changed: restore a backup")
+	require.Equal(t, before, listing(t, dir))
+}
+
 func TestNoProgramsSaysHowToGetThem(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "pg")

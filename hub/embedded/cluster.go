@@ -57,10 +57,12 @@ func (c *cluster) start(ctx context.Context) (*Postgres, error) {
 		_ = os.RemoveAll(c.sockets)
 		return nil, err
 	}
-	return &Postgres{
-		url: c.url(), major: c.bin.major, newCluster: created, server: server, sockets: c.sockets, log: c.cfg.Logger,
-		done: make(chan error, 1), stopping: make(chan struct{}),
-	}, nil
+	p := &Postgres{
+		url: c.url(), major: c.bin.major, newCluster: created, cluster: c, server: server, log: c.cfg.Logger,
+		done: make(chan error, 1), watched: make(chan struct{}),
+	}
+	p.life, p.cancel = context.WithCancel(context.Background())
+	return p, nil
 }
 
 // url names every part, so that PG* variables of the environment change nothing.
@@ -121,6 +123,9 @@ func (c *cluster) initdbArgs(data string) []string {
 
 // port only forms the socket's file name; nothing listens on TCP.
 const port = 5432
+
+// socketName is the name of the socket's file, which follows from the port.
+const socketName = ".s.PGSQL.5432"
 
 // settings are sized for a hub and its database on one small machine.
 func (c *cluster) settings() map[string]string {

@@ -16,3 +16,9 @@ func (cfg PostgresConfig) OnlySearch() PostgresConfig {
 	cfg.usual = func() []string { return nil }
 	return cfg
 }
+
+// IsNewCluster reports whether this start created the cluster.
+func (p *Postgres) IsNewCluster() bool { return p.newCluster }
+
+// Major is the server's major version, e.g. "17".
+func (p *Postgres) Major() string { return p.major }

@@ -135,17 +135,26 @@ func serviceUser() (uid, gid uint32) {
 	return 65534, 65534
 }
 
+// owner is the user whose the server's files are.
+func (id identity) owner() uint32 {
+	switch id.mode {
+	case modeUser, modeUserns: // ours, where we may be root
+		return uint32(os.Geteuid())
+	default:
+		return id.uid
+	}
+}
+
 // chown makes this identity the owner of path. If deep, it includes everything below,
 // but only if path itself has another owner (after a change of mode), because walking a
 // large cluster would slow every start.
 func (id identity) chown(path string, deep bool) error {
-	var uid, gid uint32
-	switch id.mode {
-	case modeUser:
+	if id.mode == modeUser {
 		return nil
-	case modeUserns: // root's
-	default:
-		uid, gid = id.uid, id.gid
+	}
+	uid, gid := id.owner(), uint32(0)
+	if id.mode != modeUserns {
+		gid = id.gid
 	}
 	var st syscall.Stat_t
 	if err := syscall.Lstat(path, &st); err != nil {

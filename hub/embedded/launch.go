@@ -29,7 +29,7 @@ const (
 
 // launch starts the server and waits until it accepts connections.
 func (c *cluster) launch(ctx context.Context) (*child.Process, error) {
-	log, err := openLog(filepath.Join(c.cfg.Dir, "postgres.log"))
+	log, err := openLog(c.logPath())
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +83,9 @@ func (c *cluster) awaitReady(ctx context.Context, server *child.Process) error {
 	}
 }
 
+// logPath is the file of the server's log.
+func (c *cluster) logPath() string { return filepath.Join(c.cfg.Dir, "postgres.log") }
+
 // openLog opens the server's log for appending; one generation of a long log is kept.
 func openLog(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > maxLogSize {
@@ -102,16 +105,19 @@ func openLog(path string) (*os.File, error) {
 }
 
 // logSince returns what was written to the log since offset from, at most its last logTail bytes.
-func logSince(path string, from int64) string {
+func logSince(path string, from int64) string { return readLog(path, from, logTail) }
+
+// readLog returns what was written to the log since offset from, at most its last limit bytes.
+func readLog(path string, from, limit int64) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return err.Error()
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil {
-		from = max(from, info.Size()-logTail)
+		from = max(from, info.Size()-limit)
 	}
-	text, err := io.ReadAll(io.NewSectionReader(f, from, logTail))
+	text, err := io.ReadAll(io.NewSectionReader(f, from, limit))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err.Error()
 	}

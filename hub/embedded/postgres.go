@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"integrationhub/hub/internal/child"
@@ -23,6 +22,7 @@ import (
 // Errors before a server is started. The wrapping error says what to do.
 var (
 	ErrNoBinaries      = errors.New("no PostgreSQL programs found")             // none on this machine, or none that is new enough
+	ErrNoVersion       = errors.New("data of an unknown PostgreSQL version")    // the directory was left as it is
 	ErrVersionMismatch = errors.New("data of another PostgreSQL version")       // the directory was left as it is
 	ErrInUse           = errors.New("data directory in use by another process") // a directory has one hub at a time
 )
@@ -38,6 +38,9 @@ type PostgresConfig struct {
 	Search []string
 	// Ephemeral trades durability for speed: for tests, whose data is thrown away.
 	Ephemeral bool
+	// Restart starts the server again, at the same URL, whenever it ends unasked: crashed by a
+	// full disk, killed, or shut down by another program. It is tried until it succeeds or Stop is called.
+	Restart bool
 	// Params are server settings that win over this package's, e.g. "max_connections".
 	Params map[string]string
 	// Logger receives notes on starting and stopping; nil = none.
@@ -54,21 +57,28 @@ type Postgres struct {
 	url        string
 	major      string
 	newCluster bool
-	server     *child.Process
-	sockets    string
+	cluster    *cluster
 	owner      *filelock.Lock
 	log        *slog.Logger
 
-	done     chan error
-	stop     sync.Once
-	stopping chan struct{} // closed when Stop begins
+	mu     sync.Mutex
+	server *child.Process // under mu: a restart replaces it
+
+	done        chan error
+	watched     chan struct{} // closed when watch has ended, and no server runs
+	stop        sync.Once
+	life        context.Context // ends when Stop begins
+	cancel      context.CancelFunc
+	stopContext context.Context // Stop's; set before life ends
+	stopErr     error           // Stop's; set before watched is closed
 }
 
 // StartPostgres makes the cluster in cfg.Dir if there is none and returns when
 // the server accepts connections; ctx bounds the start only. It works as root
 // (PostgreSQL itself then runs as another user) and as anyone else. What a
 // killed hub left behind is taken over; a directory that a living process owns
-// is refused with [ErrInUse], one of another major version with [ErrVersionMismatch].
+// is refused with [ErrInUse], one of another major version with [ErrVersionMismatch], one whose
+// PG_VERSION is missing with [ErrNoVersion].
 func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
 	began := time.Now()
 	if cfg.Logger == nil {
@@ -104,7 +114,10 @@ func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
 		return nil, err
 	}
 	p.owner = owner
-	go p.watch()
+	go func() {
+		defer close(p.watched)
+		p.watch()
+	}()
 	cfg.Logger.Info("private PostgreSQL started", "version", bin.major, "dir", dir, "programs", bin.dir,
 		"pid", p.Pid(), "new", p.newCluster, "as", c.id.mode, "ms", time.Since(began).Milliseconds())
 	return p, nil
@@ -158,61 +171,9 @@ func lockDir(dir string) (*filelock.Lock, error) {
 // someone else occupies the name of that directory.
 func (p *Postgres) URL() string { return p.url }
 
-// IsNewCluster reports whether this start created the cluster.
-func (p *Postgres) IsNewCluster() bool { return p.newCluster }
+// Pid is the server's process id, or that of the last server while none runs.
+func (p *Postgres) Pid() int { return p.current().Pid() }
 
-// Major is the server's major version, e.g. "17".
-func (p *Postgres) Major() string { return p.major }
-
-// Pid is the server's process id.
-func (p *Postgres) Pid() int { return p.server.Pid() }
-
-// Done receives one error if the server ends unexpectedly, and is closed after that or
-// after Stop. The data directory stays locked: call Stop before StartPostgres.
+// Done receives one error if the server ends unexpectedly and Restart is not set. It is closed
+// after that or after Stop. The data directory stays locked: call Stop before StartPostgres.
 func (p *Postgres) Done() <-chan error { return p.done }
-
-func (p *Postgres) watch() {
-	<-p.server.Exited()
-	select {
-	case <-p.stopping:
-	default:
-		p.log.Error("private PostgreSQL ended unasked", "pid", p.Pid(), "status", fmt.Sprint(p.server.Err()))
-		p.done <- fmt.Errorf("private PostgreSQL ended unasked: %w", exitError(p.server))
-	}
-	close(p.done)
-}
-
-// exitError is never nil: a server that ends by itself with status 0 has failed us too.
-func exitError(server *child.Process) error {
-	if server.Err() != nil {
-		return server.Err()
-	}
-	return errors.New("exit status 0")
-}
-
-// Stop ends the server with a checkpoint, rolling open transactions back. When
-// ctx ends first the server stops at once, which loses nothing
-// committed but makes the next start recover. Safe to call again, and after
-// the server has ended by itself.
-func (p *Postgres) Stop(ctx context.Context) error {
-	var err error
-	p.stop.Do(func() {
-		close(p.stopping)
-		err = p.end(ctx)
-		_ = os.RemoveAll(p.sockets)
-		p.owner.Release()
-	})
-	return err
-}
-
-func (p *Postgres) end(ctx context.Context) error {
-	_ = p.server.Signal(syscall.SIGINT) // "fast shutdown"
-	select {
-	case <-p.server.Exited():
-		return nil
-	case <-ctx.Done():
-	}
-	_ = p.server.Signal(syscall.SIGQUIT) // "immediate shutdown"; it kills what does not follow after 5 s
-	<-p.server.Exited()
-	return fmt.Errorf("stopping PostgreSQL: %w", ctx.Err())
-}

@@ -45,7 +45,7 @@ func clinicCatalog() []Described {
 		{"There is a new patient.", PatientCreated{PatientID: examplePatient, Phone: &phone, Name: "Caio Souza", Email: &email, CPF: &cpf}},
 		{"Fields of a patient changed. The values are not part of the event.", PatientUpdated{PatientID: examplePatient, ChangedFields: []string{"phone"}, Phone: &phone}},
 		{"A person asks to be erased. Every receiver erases them.", PatientDeleted{
-			PatientID: examplePatient, Name: "Caio Souza", Phone: &phone, Phones: []string{}, Email: &email, DeletionRequestID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b33",
+			PatientID: examplePatient, Name: "Caio Souza", Phone: &phone, Phones: []string{}, Names: []string{}, Email: &email, DeletionRequestID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b33",
 			RequestedAt: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
 		}},
 		{"There is a new medical record that may be shown outside.", RecordCreated{PatientID: examplePatient, RecordType: "visit", Summary: "First visit"}},

@@ -32,6 +32,9 @@ type PatientUpdated struct {
 	MergedInto    *string  `json:"merged_into,omitempty"` // extra; the patient who has the data of this one, which is no more
 }
 
+// MaxEarlierNames is how many earlier names of a deleted patient are published, and count.
+const MaxEarlierNames = 20
+
 // PatientDeleted asks for the erasure of a person; see [erasure.md]. All members but the
 // patient's id are extra.
 //
@@ -43,6 +46,7 @@ type PatientDeleted struct {
 	Email             *string   `json:"email"`
 	PhoneShared       bool      `json:"phone_shared"` // another person has the number too
 	Phones            []string  `json:"phones"`       // earlier and linked numbers
+	Names             []string  `json:"names"`        // that the record had earlier, the newest first, at most 20; empty unless there are phones. They say whose a number in phones was, and nothing of phone and email
 	EmailShared       bool      `json:"email_shared"` // another person has the address too
 	DeletionRequestID string    `json:"deletion_request_id"`
 	RequestedAt       time.Time `json:"requested_at"` // UTC, whole seconds

@@ -40,8 +40,8 @@ func TestWireFormat(t *testing.T) {
 		},
 		{events.PatientUpdated{PatientID: "p1", ChangedFields: []string{"phone"}, Phone: &phone}, `patient.updated {"patient_id":"p1","changed_fields":["phone"],"phone":"+5511987654321"}`},
 		{
-			events.PatientDeleted{PatientID: "p1", Name: "Caio", Phone: &phone, PhoneShared: true, Phones: []string{}, DeletionRequestID: "d1", RequestedAt: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)},
-			`patient.deleted {"patient_id":"p1","name":"Caio","phone":"+5511987654321","email":null,"phone_shared":true,"phones":[],"email_shared":false,"deletion_request_id":"d1","requested_at":"2026-03-02T12:00:00Z"}`,
+			events.PatientDeleted{PatientID: "p1", Name: "Caio", Phone: &phone, PhoneShared: true, Phones: []string{}, Names: []string{}, DeletionRequestID: "d1", RequestedAt: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)},
+			`patient.deleted {"patient_id":"p1","name":"Caio","phone":"+5511987654321","email":null,"phone_shared":true,"phones":[],"names":[],"email_shared":false,"deletion_request_id":"d1","requested_at":"2026-03-02T12:00:00Z"}`,
 		},
 		{events.RecordCreated{PatientID: "p1", RecordType: "visit", Summary: "seen"}, `record.created {"patient_id":"p1","record_type":"visit","summary":"seen"}`},
 		{events.PaymentReceived{PatientID: "p1", Amount: events.Decimal("150.00"), Description: "visit"}, `payment.received {"patient_id":"p1","amount":150.00,"description":"visit"}`},

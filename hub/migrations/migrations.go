@@ -44,7 +44,7 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 		return nil, err
 	}
 	if status.Current > status.Target {
-		return nil, fmt.Errorf("migrating: the database is at version %d, this binary knows %d: run a newer hub", status.Current, status.Target)
+		return nil, newerError(status)
 	}
 	release, err := lock(ctx, db)
 	if err != nil {
@@ -71,6 +71,10 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 		return applied, fmt.Errorf("applying migrations: %w", err)
 	}
 	return applied, nil
+}
+
+func newerError(status Status) error {
+	return fmt.Errorf("migrating: the database is at version %d, this binary knows %d: run a newer hub", status.Current, status.Target)
 }
 
 // nameOf returns the file of a migration. One that is a program is named like a file.

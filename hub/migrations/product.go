@@ -29,7 +29,7 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 	case err != nil:
 		return nil, err
 	case status.Current > status.Target:
-		return nil, fmt.Errorf("migrating: the schema %s is at version %d, this binary knows %d: run a newer hub", schema, status.Current, status.Target)
+		return nil, newerProductError(schema, status)
 	case status.Current == status.Target && status.Current > 0:
 		return nil, nil
 	}
@@ -69,6 +69,32 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 func PendingProduct(ctx context.Context, db *pgxpool.Pool, schema string, files fs.FS) (bool, error) {
 	status, err := checkTable(ctx, poolRows{db}, productTable(schema), files)
 	return status.Current != status.Target || status.Current == 0, err
+}
+
+// RefuseNewer returns an error if the schema of a database, or one of a product, is newer than
+// this binary. It changes nothing.
+func RefuseNewer(ctx context.Context, db *pgxpool.Pool, products map[string]fs.FS) error {
+	status, err := check(ctx, poolRows{db})
+	if err != nil {
+		return err
+	}
+	if status.Current > status.Target {
+		return newerError(status)
+	}
+	for schema, files := range products {
+		status, err := checkTable(ctx, poolRows{db}, productTable(schema), files)
+		if err != nil {
+			return err
+		}
+		if status.Current > status.Target {
+			return newerProductError(schema, status)
+		}
+	}
+	return nil
+}
+
+func newerProductError(schema string, status Status) error {
+	return fmt.Errorf("migrating: the schema %s is at version %d, this binary knows %d: run a newer hub", schema, status.Current, status.Target)
 }
 
 // CheckProduct returns the status of a hosted product's schema without changing anything.

@@ -65,7 +65,8 @@ type Audience struct {
 	// Topic is the event type that endpoints subscribed to, where it is not the event's own.
 	// "" = the event's type.
 	Topic string
-	// Integrations narrows the connected products to these integrations. nil = all.
+	// Integrations narrows the connected products to these integrations. nil = all; an empty
+	// list is none of them. To publish to nobody, use [NoReceivers].
 	Integrations []uuid.UUID
 }
 
@@ -77,6 +78,7 @@ const (
 	AllReceivers     Receivers = iota
 	EndpointsOnly              // a tenant's plain webhooks
 	IntegrationsOnly           // connected products
+	NoReceivers                // nobody: the event is stored, and starts what its type starts
 )
 
 // Deliveries reports the delivery status of events that the module published.

@@ -298,6 +298,7 @@ type Integration struct {
 	LocalKeyLast4   string    // of the peer's key here
 	RemoteKeyLast4  string    // of our key at the peer
 	LastHealthCheck time.Time // zero: never
+	EndedAt         time.Time // when either side ended the connection; zero: it is not ended
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 }

@@ -226,6 +226,23 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 	require.Equal(t, []string{id, id, next["id"].(string)}, h.ids(), "by itself, oldest first")
 }
 
+// The body of a 410 may be cut short: the status says that the endpoint is gone.
+func TestGoneWithoutTheRestOfItsBody(t *testing.T) {
+	t.Parallel()
+	a := newPlace(t).start(t, nil).account()
+	h := newHook(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+		w.Header().Set("Content-Length", "50")
+		w.WriteHeader(410)
+		_, _ = w.Write([]byte("gone"))
+	})
+	endpoint := a.endpoint(h, "")
+	parked := a.settles(a.publish("a.b", `{}`), endpoint, "parked")
+	require.Equal(t, "gone", parked["reason"])
+	require.EqualValues(t, 410, parked["status_code"])
+	require.Len(t, h.arrivals(), 1)
+	require.Equal(t, "gone", a.ok(200, "GET", "/endpoints/"+endpoint, "")["disabled_reason"])
+}
+
 // "2xx is success; 3xx is a failure and is never followed; 10 s from dial to the end
 // of the response"; "a body over 64 KiB is cut and the status counts; one that has
 // not ended by the deadline is a time-out."

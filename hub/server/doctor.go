@@ -45,16 +45,17 @@ const (
 // modules are the products of the hub. With full it counts every row of the log, else those
 // of today and yesterday. Doctor changes nothing.
 func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, full bool, report func(Finding)) {
-	url := cfg.DatabaseURL.Reveal()
+	url, advice := cfg.DatabaseURL.Reveal(), "check that it runs and that HUB_DATABASE_URL is right"
 	if url == "" {
-		running, ok := embedded.RunningPostgresURL(filepath.Join(cfg.DataDir, "postgres"))
+		running, ok := embedded.RunningPostgresURL(postgresDir(cfg))
 		if !ok {
-			report(Finding{"database", FindingFailed, "no hub is running on " + cfg.DataDir, "start it with: hub serve; or name the data of the one that runs with --data-dir; or set HUB_DATABASE_URL"})
+			report(missingPostgresFinding(cfg))
+			checkDisks(cfg, report)
 			checkRedis(ctx, cfg, report)
 			checkEgress(ctx, cfg, report)
 			return
 		}
-		url = running
+		url, advice = running, privatePostgresAdvice(cfg)
 	}
 	settings := maps.Clone(apiSettings)
 	settings["statement_timeout"] = openDayTimeout
@@ -66,7 +67,7 @@ func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, ful
 		err = db.Ping(ctx)
 	}
 	if err != nil {
-		report(Finding{"database", FindingFailed, "PostgreSQL does not answer: " + oneLine(err), "check that it runs and that HUB_DATABASE_URL is right"})
+		report(Finding{"database", FindingFailed, "PostgreSQL does not answer: " + oneLine(err), advice})
 	} else {
 		defer db.Close()
 		checkDatabase(ctx, db, report)
@@ -77,8 +78,31 @@ func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, ful
 			checkLog(ctx, db, full, report)
 		}
 	}
+	checkDisks(cfg, report)
 	checkRedis(ctx, cfg, report)
 	checkEgress(ctx, cfg, report)
+}
+
+// postgresDir is the directory of the private PostgreSQL.
+func postgresDir(cfg config.Config) string { return filepath.Join(cfg.DataDir, "postgres") }
+
+// missingPostgresFinding is the finding where no private PostgreSQL takes connections: none
+// should, or the one of a running hub is down.
+func missingPostgresFinding(cfg config.Config) Finding {
+	if pid, ok := embedded.Owner(postgresDir(cfg)); ok {
+		return Finding{
+			"database", FindingFailed, fmt.Sprintf("the hub that runs on %s (process %d) has no PostgreSQL that takes connections", cfg.DataDir, pid),
+			privatePostgresAdvice(cfg),
+		}
+	}
+	return Finding{
+		"database", FindingFailed, "no hub is running on " + cfg.DataDir,
+		"start it with: hub serve; or name the data of the one that runs with --data-dir; or set HUB_DATABASE_URL",
+	}
+}
+
+func privatePostgresAdvice(cfg config.Config) string {
+	return "look at " + filepath.Join(postgresDir(cfg), "postgres.log") + ", and at the disk; the hub restarts it by itself"
 }
 
 // oneLine joins the lines of an error: the driver lists every address it tried.

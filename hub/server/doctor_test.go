@@ -51,3 +51,37 @@ func TestEgressProxyFinding(t *testing.T) {
 	require.NoError(t, listener.Close())
 	require.Equal(t, Finding{"egress", FindingWarning, "the egress proxy " + address + " cannot be reached", "deliveries to other machines fail until it is back; check HUB_EGRESS_PROXY"}, check())
 }
+
+// A disk is full before nothing at all is free: PostgreSQL cannot write then.
+func TestSpaceFinding(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	require.Equal(t, Finding{"disk", FindingOK, "2.0 GiB of 100.0 GiB free on the disk of the data directory", ""}, spaceFinding("the data directory", 2*gib, 100*gib))
+	low := spaceFinding("the data directory", 2*gib-1, 100*gib)
+	require.Equal(t, FindingWarning, low.Status)
+	require.Contains(t, low.Advice, "HUB_RETENTION")
+	require.Equal(t, FindingWarning, spaceFinding("the data directory", gib/4, 100*gib).Status)
+	full := spaceFinding("the data directory", gib/4-1, 100*gib)
+	require.Equal(t, FindingFailed, full.Status)
+	require.Equal(t, "255 MiB of 100.0 GiB free on the disk of the data directory", full.Detail)
+}
+
+// The disk of uploads is checked where they are in a directory of their own.
+func TestDisksThatAreChecked(t *testing.T) {
+	t.Parallel()
+	check := func(cfg config.Config) (found []Finding) {
+		checkDisks(cfg, func(f Finding) { found = append(found, f) })
+		return found
+	}
+	dir := t.TempDir()
+	own := check(config.Config{DataDir: dir})
+	require.Len(t, own, 1)
+	require.Contains(t, own[0].Detail, "free on the disk of the data directory")
+	require.Len(t, check(config.Config{DataDir: dir, BlobURL: "s3://uploads"}), 1)
+	both := check(config.Config{DataDir: dir, BlobURL: "file://" + dir + "?no_tmp_dir=true"})
+	require.Len(t, both, 2)
+	require.Contains(t, both[1].Detail, "free on the disk of the directory for uploads")
+	missing := check(config.Config{DataDir: dir + "/missing"})
+	require.Equal(t, FindingWarning, missing[0].Status)
+	require.Contains(t, missing[0].Detail, "reading the free space of the data directory failed")
+}

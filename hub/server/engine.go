@@ -82,12 +82,12 @@ func startEngine(o Options, s *storage, guard *egress.Guard, connectors director
 	})
 	e.retryScheduler = delivery.NewRetryScheduler(s.redis, s.installation, e.dispatcher, log)
 	filterErrors := filter.NewErrors(s.engine, log, now)
-	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries).KeepFilterErrors(filterErrors)
+	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries).SetFilterErrors(filterErrors)
 	e.alerts = alerts.NewPublisher(alerts.Config{
 		DB: s.api, Outbox: e.outbox, Directory: e.directory, Mail: mails, Log: log, Now: clockOrReal(o.OperationalClock),
 		FailingAfter: cfg.EndpointFailingAfter, ConsoleURL: consoleURL, OnPublished: e.metrics.CountOperational,
 	})
-	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).ParkCancelledWith(e.dispatcher.ParkCancelled)
+	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).OnCancelled(e.dispatcher.ParkCancelled)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.discarder = maintain.NewDiscarder(s.api, e.reader, e.metrics.CountFailedUnsent)
 	mails.CountSettledWith(e.metrics.CountMail)
@@ -120,7 +120,7 @@ func (e *engine) startBackground(o Options, s *storage, filterErrors *filter.Err
 	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake, e.metrics.CountFailedUnsent)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher)
 	maintenance := maintain.NewMaintenance(s.api, log, time.Now, cfg.Retention, e.metrics.CountFailedUnsent).
-		OnAbandoned(e.metrics.CountAbandoned).DropAudit(cfg.AuditRetention)
+		OnAbandoned(e.metrics.CountAbandoned).WithAuditRetention(cfg.AuditRetention)
 	for _, work := range []func(context.Context){
 		e.directory.Run, filterErrors.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.runRetryScheduler,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, eraser.Wake) },

@@ -36,6 +36,7 @@ func (s *Server) examine(ctx context.Context) []api.HealthCheck {
 			}
 		},
 		func(report func(Finding)) { report(sweepFinding(s.engine.dispatcher.SinceSweep())) },
+		func(report func(Finding)) { checkDisks(cfg, report) },
 		func(report func(Finding)) { report(s.redisFinding(ctx)) },
 		func(report func(Finding)) { checkEgress(ctx, cfg, report) },
 	}

@@ -142,13 +142,17 @@ func TestMatch(t *testing.T) {
 		{endpoint, `{"event_type":"order.paid","data":{}}`, false, "The filter cannot be evaluated for this event: column 11: the event has no such member: total."},
 		{endpoint, `{"id":"evt_0123456789ABCDEF","product":"shop","event_type":"order.paid","timestamp":"2019-12-31T23:59:59Z","correlation_id":"c","data":{"total":101}}`, false, "The filter is not true for this event."},
 		{endpoint, `{"product":"crm","event_type":"order.paid","data":{"total":101}}`, false, "The filter is not true for this event."},
+		{endpoint, `{"event_type":"order.paid","data":{"total":1e400}}`, true, "The filter is true for this event."},
+		{endpoint, `{"event_type":"order.paid","data":{"total":-1e309}}`, false, "The filter is not true for this event."},
+		{endpoint, `{"event_type":"order.paid","data":{"total":101,"others":[{"a":1e309}]},"correlation_id":null}`, true, "The filter is true for this event."},
 		{plain, `{"event_type":"cart.paid","data":{}}`, true, "The endpoint subscribes to the type and has no filter."},
 		{abandoned, `{"event_type":"cart.paid","data":{}}`, false, "The endpoint was abandoned because it had been disabled for 15 days: no event makes a delivery until it is enabled."},
 	} {
 		got := a.ok(200, "POST", "/endpoints/"+c.endpoint+"/match", `{"event":`+c.event+`}`, a.live)
 		require.Equal(t, map[string]any{"matches": c.matches, "reason": c.reason}, got, c.event)
 	}
-	for _, wrong := range []string{`{"data":{}}`, `{"event_type":"a b","data":{}}`, `{"event_type":"a.b","data":[]}`, `{"event_type":"a.b"}`, `{"event_type":"a.b","data":{},"other":1}`, `null`} {
+	for _, wrong := range []string{`{"data":{}}`, `{"event_type":"a b","data":{}}`, `{"event_type":"a.b","data":[]}`, `{"event_type":"a.b"}`, `{"event_type":"a.b","data":{},"other":1}`, `null`,
+		`{"event_type":1e400,"data":{}}`, `{"event_type":null,"data":{"a":1e400}}`, `{"event_type":"a.b","data":1e400}`} {
 		got := a.call("POST", "/endpoints/"+endpoint+"/match", a.live, `{"event":`+wrong+`}`)
 		require.Equal(t, 422, got.status, "%s: %s", wrong, got.text)
 	}
@@ -161,6 +165,8 @@ func TestMatch(t *testing.T) {
 		require.NotEqual(t, 200.0, entry["status"], "reading is no change")
 	}
 	require.Nil(t, a.ok(200, "GET", "/endpoints/"+endpoint, "")["filter_errors"])
+	_, routed := a.publishCounted("order.paid", `{"total":1e400}`)
+	require.Equal(t, 2, routed, "as match says, and to the one without a filter")
 }
 
 // Pings and what is sent again go to the endpoint that was chosen, whatever its filter says. A

@@ -62,6 +62,9 @@ func TestPublishRefusesBadInputWithItsStatus(t *testing.T) {
 		{"wrong field, then no JSON", `{"event_type":7,"data":{]}`, 400, "json_syntax", nil},
 		{"long Idempotency-Key beside an id", `{"event_type":"a.b","data":{},"id":"evt_0123456789abcdef"}`, 422, "validation_failed", []string{"Idempotency-Key", strings.Repeat("k", 201)}},
 		{"long Idempotency-Key", `{"event_type":"a.b","data":{}}`, 422, "validation_failed", []string{"Idempotency-Key", strings.Repeat("k", 201)}},
+		{"empty Idempotency-Key", `{"event_type":"a.b","data":{}}`, 422, "validation_failed", []string{"Idempotency-Key", ""}},
+		{"blank Idempotency-Key", `{"event_type":"a.b","data":{}}`, 422, "validation_failed", []string{"Idempotency-Key", "  "}},
+		{"empty Idempotency-Key beside an id", `{"event_type":"a.b","data":{},"id":"evt_0123456789abcdef"}`, 422, "validation_failed", []string{"Idempotency-Key", ""}},
 		{"Idempotency-Key not ASCII", `{"event_type":"a.b","data":{}}`, 422, "validation_failed", []string{"Idempotency-Key", "schl\u00fcssel"}},
 	}
 	for _, test := range cases {
@@ -293,7 +296,7 @@ func TestBatchIsIdempotentByItsKey(t *testing.T) {
 	require.Equal(t, 4, stored(), "a refused batch leaves nothing")
 	require.Equal(t, 202, publish(a.node, "batch 2", eventOne, eventTwo).status, "another key, another batch")
 	require.Equal(t, 6, stored())
-	for _, key := range []string{strings.Repeat("k", 201), "schl\u00fcssel"} {
+	for _, key := range []string{strings.Repeat("k", 201), "schl\u00fcssel", "", " "} {
 		require.Equal(t, 422, publish(a.node, key, eventOne).status)
 		require.Equal(t, 422, publish(a.node, key, named).status)
 	}

@@ -194,11 +194,13 @@ func (m modulePeers) Call(ctx context.Context, integration uuid.UUID, call hub.C
 // moduleSealer seals and derives in a namespace of the product.
 type moduleSealer struct {
 	box     *seal.Box
+	check   *keyCheck
 	product string
 }
 
 // Seal implements [module.Sealer].
 func (m moduleSealer) Seal(plain []byte, context string) []byte {
+	m.check.store()
 	return m.box.Seal(plain, "product/"+m.product+"/"+context)
 }
 

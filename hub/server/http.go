@@ -95,11 +95,11 @@ func (p *healthHandlers) health(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok", "version": p.version})
 }
 
-// readiness answers whether this process takes requests: not during the start, while
-// stopping, or while the database is down. The state of Redis is only reported.
+// readiness answers whether this process takes requests: not while stopping, or while the database
+// is down. During the start nothing is served. The state of Redis is only reported.
 func (p *healthHandlers) readiness(c *fiber.Ctx) error {
 	if !p.ready.Load() {
-		return unready("stopping", "The hub is starting or stopping.")
+		return unready("stopping", "The hub is stopping.")
 	}
 	databaseErr, redisErr := p.ping(c.UserContext())
 	if databaseErr != nil {

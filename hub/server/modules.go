@@ -278,8 +278,8 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 	if err != nil {
 		return fmt.Errorf("registering the product: %w", err)
 	}
-	if !stored.Hosted { // created since checkProductNames
-		return clashError(registry.Clash{Product: registry.Product(stored), Module: name}, s.products.list)
+	if !stored.Hosted { // created since refuseUpgrade
+		return clashError(registry.Clash{Name: stored.Name, Prefix: stored.Prefix, Module: name}, enabledModules(s.options.Config, s.options.Modules))
 	}
 	hostedProduct.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, moduleSettings(name))
 	if err != nil {
@@ -292,7 +292,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 	settings := settingsFor(cfg, hostedProduct.spec)
 	hostedProduct.instance, err = hostedProduct.module.Open(ctx, module.Host{
 		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Webhooks: moduleWebhooks{s.products.endpoints, s.engine.reader}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
-		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
+		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, s.storage.keyCheck, name},
 		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), settings.AccessTTL, now),
 		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.TraceStore{Box: s.storage.box},
 		Mail: s.mail.For(name), Files: s.products.files.For(name), Blobs: s.products.files.BlobsFor(name), HTTP: s.products.http, Downloads: s.products.downloads,

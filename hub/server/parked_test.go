@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/config"
+	"integrationhub/hub/internal/ledger/ledgertest"
 	"integrationhub/hub/internal/ledger/query"
 )
 
@@ -164,7 +165,7 @@ func TestParkedDeliveriesOutliveTheirDay(t *testing.T) {
 		require.NoError(t, err)
 	}
 	balanced := func() {
-		sums, err := query.NewReader(p.pool).DailyBalances(t.Context())
+		sums, err := ledgertest.DailyBalances(t.Context(), query.NewReader(p.pool))
 		require.NoError(t, err)
 		require.EqualValues(t, 18, sums[0].Accepted)
 		for _, sum := range sums {

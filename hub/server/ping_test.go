@@ -13,7 +13,8 @@ import (
 // place in memory.
 func TestPingGoesBeforeAQueue(t *testing.T) {
 	t.Parallel()
-	n := newPlace(t).start(t, func(c *config.Config) { c.EndpointConcurrency = 1 })
+	p := newPlace(t)
+	n := p.start(t, func(c *config.Config) { c.EndpointConcurrency = 1 })
 	a := n.account()
 	release := make(chan struct{})
 	slow := newHook(t, hanging(release))
@@ -21,6 +22,12 @@ func TestPingGoesBeforeAQueue(t *testing.T) {
 	a.batch(4000, "a.b")
 	slow.wait(1)
 	ping := a.ok(202, "POST", "/endpoints/"+endpoint+"/ping", "")["id"].(string)
+	delivery := items(a.ok(200, "GET", "/deliveries?event_id="+ping, ""))[0]["id"]
+	require.Eventually(t, func() (isLeased bool) {
+		a.ok(200, "GET", "/deliveries/"+delivery.(string), "") // it has a row then
+		require.NoError(t, p.pool.QueryRow(t.Context(), `select due_at > now() from hub.deliveries where id = $1`, delivery).Scan(&isLeased))
+		return isLeased
+	}, soon, tick, "a process has it in memory")
 	before := len(slow.arrivals())
 	close(release)
 	var place int

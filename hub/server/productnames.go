@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,31 +25,13 @@ func registeredAs(modules []module.Module) []registry.Product {
 	return list
 }
 
-// checkProductNames returns [ErrSetting] with advice if an external product of the
-// database has the hub's name, or the name or key prefix of a product that runs here. It
-// would turn into the hosted one.
-func (s *Server) checkProductNames(ctx context.Context) error {
-	var running []module.Module
-	for _, hostedProduct := range s.products.list {
-		running = append(running, hostedProduct.module)
-	}
-	clashes, err := registry.New(s.storage.api, registeredAs(running)...).FindClashes(ctx)
-	if err != nil {
-		return err
-	}
-	if len(clashes) > 0 {
-		return clashError(clashes[0], s.products.list)
-	}
-	return nil
-}
-
-// clashError describes a clash and what to do about it. running are the products of this
+// clashError describes a clash and what to do about it. enabled are the products of this
 // hub.
-func clashError(clash registry.Clash, running []*hosted) error {
-	name := clash.Product.Name
+func clashError(clash registry.Clash, enabled []module.Module) error {
+	name := clash.Name
 	rename := "hub products rename " + name + " NEW-NAME"
-	for _, hostedProduct := range running {
-		if hostedProduct.spec.KeyPrefix == clash.Product.Prefix {
+	for _, m := range enabled {
+		if m.Spec().KeyPrefix == clash.Prefix {
 			rename += " --prefix NEW-PREFIX"
 		}
 	}
@@ -58,22 +40,17 @@ func clashError(clash registry.Clash, running []*hosted) error {
 		return fmt.Errorf("%w: an external product in the database is called %s, which is reserved now. Rename it, its tenants, keys and endpoints stay: %s", ErrSetting, name, rename)
 	case clash.Module == name:
 		return fmt.Errorf("%w: an external product in the database is called %s, and this hub hosts a product of that name. Rename the external one, its tenants, keys and endpoints stay: %s; or do not run the hosted one: %s",
-			ErrSetting, name, rename, productsWithout(clash.Module, running))
+			ErrSetting, name, rename, productsWithout(clash.Module, enabled))
 	}
 	rename = "hub products rename " + name + " --prefix NEW-PREFIX"
 	return fmt.Errorf("%w: the external product %s has the key prefix %s of %s, which this hub hosts. Change it, keys that exist stay valid: %s; or do not run the hosted one: %s",
-		ErrSetting, name, clash.Product.Prefix, clash.Module, rename, productsWithout(clash.Module, running))
+		ErrSetting, name, clash.Prefix, clash.Module, rename, productsWithout(clash.Module, enabled))
 }
 
-// productsWithout returns the setting that runs all running products but one.
-func productsWithout(name string, running []*hosted) string {
-	var names []string
-	for _, hostedProduct := range running {
-		if hostedProduct.spec.Name != name {
-			names = append(names, hostedProduct.spec.Name)
-		}
-	}
-	if names == nil {
+// productsWithout returns the setting that enables all enabled products but one.
+func productsWithout(name string, enabled []module.Module) string {
+	names := slices.DeleteFunc(namesOf(enabled), func(other string) bool { return other == name })
+	if len(names) == 0 {
 		names = []string{"none"}
 	}
 	return "HUB_PRODUCTS=" + strings.Join(names, ",")
@@ -113,7 +90,7 @@ func RenameProduct(ctx context.Context, o Options, name, newName, newPrefix stri
 // does not.
 func (s *storage) findPostgres(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) error {
 	if cfg.DatabaseURL == "" {
-		if running, ok := embedded.RunningPostgresURL(filepath.Join(cfg.DataDir, "postgres")); ok {
+		if running, ok := embedded.RunningPostgresURL(postgresDir(cfg)); ok {
 			s.databaseURL = running
 			return nil
 		}

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,9 @@ func TestExternalProductsNeverTurnHosted(t *testing.T) {
 	hook := newHook(t, nil)
 	alert := n.alert(hook, `"events":["hub.*"],"product":"notes"`)
 	n.stop()
+	// Its database may be from before any column that came later.
+	_, err := p.pool.Exec(ctx, `alter table hub.products rename validation to later`)
+	require.NoError(t, err)
 
 	_, cfg, err := p.startWithModules(t, "all")
 	require.ErrorIs(t, err, server.ErrSetting)
@@ -45,6 +49,12 @@ func TestExternalProductsNeverTurnHosted(t *testing.T) {
 	var isHosted bool
 	require.NoError(t, p.pool.QueryRow(ctx, `select hosted from hub.products where name = 'notes'`).Scan(&isHosted))
 	require.False(t, isHosted)
+	withoutKey := p.settings(t, func(cfg *config.Config) { cfg.Products, cfg.MasterKey = "all", "" })
+	_, err = server.Start(t.Context(), server.Options{Config: withoutKey, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: hostable()})
+	require.ErrorIs(t, err, server.ErrSetting)
+	require.NoFileExists(t, filepath.Join(withoutKey.DataDir, "master.key"), "a key that opens nothing")
+	_, err = p.pool.Exec(ctx, `alter table hub.products rename later to validation`)
+	require.NoError(t, err)
 
 	s, _, err := p.startWithModules(t, "board")
 	require.NoError(t, err, "what does not run here does not clash")

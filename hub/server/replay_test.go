@@ -70,9 +70,9 @@ func TestReplay(t *testing.T) {
 	a.refused(422, "validation_failed", "POST", "/replays", a.token, `{"filter":{},"dry_run":true}`)
 	a.refused(422, "validation_failed", "POST", "/replays", a.token, `{"filter":{"status":"lost"}}`)
 	filter := `{"filter":{"endpoint_id":"` + endpoint + `","status":"parked"}`
-	require.Equal(t, map[string]any{"count": float64(many)}, a.ok(200, "POST", "/replays", filter+`,"dry_run":true}`))
+	require.Equal(t, map[string]any{"count": 0.0}, a.ok(200, "POST", "/replays", filter+`,"dry_run":true}`), "the endpoint is disabled")
 	require.Equal(t, map[string]any{"count": 0.0}, a.ok(200, "POST", "/replays", `{"filter":{"status":"failed"},"dry_run":true}`))
-	require.Equal(t, map[string]any{"count": 2.0 * many}, a.ok(200, "POST", "/replays", `{"filter":{"product":"shop"},"dry_run":true}`))
+	require.Equal(t, map[string]any{"count": float64(many)}, a.ok(200, "POST", "/replays", `{"filter":{"product":"shop"},"dry_run":true}`))
 	require.Equal(t, many, p.count(t, `status = 2`), "a dry run changes nothing")
 
 	broken.Store(false)
@@ -80,6 +80,7 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	before := h.times()
 	a.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["lost.*"],"enabled":true}`)
+	require.Equal(t, map[string]any{"count": float64(many)}, a.ok(200, "POST", "/replays", filter+`,"dry_run":true}`))
 	made := a.ok(202, "POST", "/replays", filter+`}`)
 	require.Equal(t, "running", made["status"])
 	require.EqualValues(t, many, made["total"])
@@ -232,4 +233,31 @@ func (p place) count(t *testing.T, condition string) int {
 	p.unfold(t)
 	require.NoError(t, p.pool.QueryRow(context.Background(), `select count(*) from hub.deliveries where `+condition).Scan(&n))
 	return n
+}
+
+// What a dry run promises is sent: deliveries to endpoints that are disabled or deleted, and
+// discarded ones, are not promised. A replay of them counts them as failed.
+func TestDryRunPromisesWhatIsSent(t *testing.T) {
+	t.Parallel()
+	a := newPlace(t).start(t, nil).account()
+	h := newHook(t, nil)
+	kept, off, deleted := a.endpoint(h, `"event_types":["kept"]`), a.endpoint(h, `"event_types":["off"]`), a.endpoint(h, `"event_types":["deleted"]`)
+	late := a.endpoint(h, `"event_types":["late"],"enabled":false`)
+	for eventType, to := range map[string]string{"kept": kept, "off": off, "deleted": deleted} {
+		a.settles(a.publish(eventType, `{}`), to, "delivered")
+	}
+	discarded := a.settles(a.publish("late", `{}`), late, "parked")["id"].(string)
+	a.ok(200, "POST", "/deliveries/"+discarded+"/discard", "")
+	a.ok(200, "PUT", "/endpoints/"+late, `{"url":"`+h.url+`","event_types":["late"]}`)
+	a.ok(200, "PUT", "/endpoints/"+off, `{"url":"`+h.url+`","event_types":["off"],"enabled":false}`)
+	a.ok(204, "DELETE", "/endpoints/"+deleted, "")
+	for filter, promised := range map[string]int{
+		`"endpoint_id":"` + kept + `"`: 1, `"endpoint_id":"` + off + `"`: 0, `"endpoint_id":"` + deleted + `"`: 0, `"endpoint_id":"` + late + `"`: 0, `"tenant_id":"` + a.tenant + `"`: 1,
+	} {
+		require.Equal(t, map[string]any{"count": float64(promised)}, a.ok(200, "POST", "/replays", `{"filter":{`+filter+`},"dry_run":true}`), filter)
+		ended := a.replayEnds(a.ok(202, "POST", "/replays", `{"filter":{`+filter+`}}`)["id"].(string))
+		require.EqualValues(t, promised, ended["delivered"], "%s: %v", filter, ended)
+		require.Equal(t, ended["total"], ended["done"], filter)
+		require.EqualValues(t, int(ended["done"].(float64))-promised, ended["failed"], filter)
+	}
 }

@@ -2,9 +2,14 @@ package server
 
 import (
 	"context"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/internal/eventtype"
+	"integrationhub/hub/internal/registry"
+	"integrationhub/hub/internal/store"
 	"integrationhub/hub/migrations"
 	"integrationhub/hub/module"
 )
@@ -53,6 +58,9 @@ func enabledModules(cfg config.Config, modules []module.Module) []module.Module 
 // and a slash. The list is valid beside an error too.
 func Migrate(ctx context.Context, cfg config.Config, modules []module.Module) ([]string, error) {
 	url := cfg.DatabaseURL.Reveal()
+	if err := refuseMigration(ctx, url, enabledModules(cfg, modules)); err != nil {
+		return nil, err
+	}
 	applied, err := migrations.Up(ctx, url)
 	if err != nil {
 		return applied, err
@@ -68,6 +76,42 @@ func Migrate(ctx context.Context, cfg config.Config, modules []module.Module) ([
 		}
 	}
 	return applied, nil
+}
+
+// refuseUpgrade returns why this binary cannot run on a database with these products: a schema
+// is newer, or an external product has the hub's name, or the name or key prefix of one of the
+// products. It would turn into the hosted one; that is an [ErrSetting] with advice. It changes
+// nothing.
+func refuseUpgrade(ctx context.Context, db *pgxpool.Pool, enabled []module.Module) error {
+	schemas := make(map[string]fs.FS, len(enabled))
+	for _, m := range enabled {
+		schemas[m.Spec().Name] = m.Migrations()
+	}
+	if err := migrations.RefuseNewer(ctx, db, schemas); err != nil {
+		return err //nolint:wrapcheck // it says what is newer
+	}
+	var exists bool
+	if err := db.QueryRow(ctx, `select to_regclass('hub.products') is not null`).Scan(&exists); err != nil || !exists {
+		return store.Wrap("looking for the products", err)
+	}
+	clashes, err := registry.New(db, registeredAs(enabled)...).FindClashes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(clashes) > 0 {
+		return clashError(clashes[0], enabled)
+	}
+	return nil
+}
+
+// refuseMigration is [refuseUpgrade] on a connection of its own.
+func refuseMigration(ctx context.Context, url string, enabled []module.Module) error {
+	db, err := openPool(ctx, url, 1, apiSettings)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return refuseUpgrade(ctx, db, enabled)
 }
 
 // Schemas returns the versions of the schemas that [Migrate] migrates, the hub's first.

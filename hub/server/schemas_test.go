@@ -62,8 +62,18 @@ func TestSchemasOfProducts(t *testing.T) {
 	_, err = p.pool.Exec(context.Background(), `insert into notes.schema_version (version_id, is_applied) values (7, true)`)
 	require.NoError(t, err)
 	require.Equal(t, "the schema of notes is at version 7, newer than this hub's 1", examined()[1].Detail)
+	// What is refused has changed nothing before: the hub's own migration is still missing.
+	_, err = p.pool.Exec(context.Background(), `delete from hub.schema_version where version_id = (select max(version_id) from hub.schema_version)`)
+	require.NoError(t, err)
 	_, err = server.Migrate(t.Context(), cfg, modules)
 	require.ErrorContains(t, err, "the schema notes is at version 7, this binary knows 1: run a newer hub")
+	for _, isWorker := range []bool{false, true} {
+		_, err = server.Start(t.Context(), server.Options{Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: modules, Worker: isWorker})
+		require.ErrorContains(t, err, "the schema notes is at version 7, this binary knows 1: run a newer hub")
+	}
+	unchanged, err := server.Schemas(t.Context(), cfg, database, modules)
+	require.NoError(t, err)
+	require.Less(t, unchanged[0].Current, unchanged[0].Target)
 }
 
 // A master key that does not open the integrations' secrets is noticed at the start,

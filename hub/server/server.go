@@ -5,7 +5,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -60,6 +59,7 @@ type Server struct {
 	engine   *engine
 	app      *fiber.App
 	probes   *healthHandlers
+	local    *localKeeper // nil in a worker
 	products *products
 	mail     *mail.Outbox
 	// Types of events that come from code.
@@ -90,7 +90,7 @@ const freeMemoryAfter = 5 * time.Second
 // Start starts a hub: storage, engine, listener. When it returns without an error,
 // requests are answered. ctx limits the start only. The caller calls [Server.Stop].
 func Start(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{options: o, stopping: make(chan struct{}), failed: make(chan error, 2)}
+	s := &Server{options: o, stopping: make(chan struct{}), failed: make(chan error, 1)}
 	undo, err := s.start(ctx)
 	if err != nil {
 		for _, step := range slices.Backward(undo) {
@@ -120,7 +120,11 @@ func (s *Server) start(ctx context.Context) (undo []func(), err error) {
 		return undo, err
 	}
 	undo = append(undo, s.products.stop)
-	if err := s.checkProductNames(ctx); err != nil {
+	if err := refuseUpgrade(ctx, s.storage.api, enabledModules(o.Config, o.Modules)); err != nil {
+		s.storage.removeNewKey()
+		return undo, err
+	}
+	if err := s.storage.migrate(ctx, o.Log); err != nil {
 		return undo, err
 	}
 	guard, err := egress.New(egress.Config{
@@ -143,14 +147,18 @@ func (s *Server) start(ctx context.Context) (undo []func(), err error) {
 	}
 	s.engine = startEngine(o, s.storage, guard, s.products.Connector, tracer, s.mail, s.publicURL())
 	undo = append(undo, func() { s.engine.stop(ctx) })
-	s.engine.outbox.IndexSubjects(namesOf(enabledModules(o.Config, o.Modules)))
+	s.engine.outbox.SetSubjectProducts(namesOf(enabledModules(o.Config, o.Modules)))
 	if s.eventTypes, err = eventtype.NewCatalog(sendersOf(enabledModules(o.Config, o.Modules))); err != nil {
 		return undo, err
 	}
-	s.engine.outbox.CheckTypes(s.eventTypes)
+	s.engine.outbox.SetEventTypes(s.eventTypes)
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
-		if err := s.mountAPI(ctx, guard); err != nil {
+		err := s.mountAPI(ctx, guard)
+		if s.local != nil {
+			undo = append(undo, s.local.stop)
+		}
+		if err != nil {
 			return undo, err
 		}
 	}
@@ -160,13 +168,12 @@ func (s *Server) start(ctx context.Context) (undo []func(), err error) {
 
 // serve begins to answer requests.
 func (s *Server) serve() {
+	s.probes.ready.Store(true) // before the first of those who have connected meanwhile is served
 	go func() {
 		if err := s.app.Listener(s.listener); err != nil {
 			s.failed <- fmt.Errorf("serving: %w", err)
 		}
 	}()
-	s.watchDatabase()
-	s.probes.ready.Store(true)
 	// Memory that only the start needed, such as for OpenAPI documents, is returned to the
 	// system: the runtime would keep most of it.
 	s.settled = time.AfterFunc(freeMemoryAfter, debug.FreeOSMemory)
@@ -186,9 +193,12 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err := s.firstOperator(ctx, operators); err != nil {
 		return err
 	}
-	if err := config.WriteLocal(cfg.DataDir, config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}); err != nil {
+	entry := config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}
+	keeper, err := keepLocal(cfg.DataDir, entry, log)
+	if err != nil {
 		return err
 	}
+	s.local = keeper
 	limits := newKeyLimits(s.storage.limiter(log, e.metrics.CountLocalLimit))
 	if err := s.openProducts(ctx, guard, limits, operators); err != nil {
 		return err
@@ -198,7 +208,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if !cfg.IsProduction() {
 		readable = s.mail
 	}
-	_, err := api.New(s.app, api.Deps{
+	_, err = api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits, KeyUse: limits,
 		Registry: registry.New(db, registeredAs(s.options.Modules)...), Endpoints: s.products.endpoints,
@@ -231,20 +241,6 @@ func (s *Server) firstOperator(ctx context.Context, operators *auth.Service) err
 	}
 	s.first = FirstOperator{Created: created, Email: cmp.Or(cfg.AdminEmail, auth.DefaultEmail), Password: password}
 	return nil
-}
-
-// watchDatabase reports a failure when the private PostgreSQL ends unexpectedly.
-func (s *Server) watchDatabase() {
-	if s.storage.postgres == nil {
-		return
-	}
-	go func() {
-		select {
-		case err := <-s.storage.postgres.Done():
-			s.failed <- fmt.Errorf("the private PostgreSQL ended: %w", errors.Join(err))
-		case <-s.stopping:
-		}
-	}()
 }
 
 // publicURL returns the address at which people and other products reach the hub.
@@ -313,10 +309,8 @@ func (s *Server) Stop() {
 	s.products.stopServing(ctx, s.options.Log)
 	s.products.stop()
 	s.engine.stop(ctx)
-	if !s.options.Worker {
-		if err := config.RemoveLocal(s.options.Config.DataDir, os.Getpid()); err != nil {
-			s.options.Log.Warn("removing local.json failed", "error", err)
-		}
+	if s.local != nil {
+		s.local.stop()
 	}
 	// The database has a deadline of its own, which slow requests do not shorten.
 	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)

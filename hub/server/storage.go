@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"path/filepath"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -22,9 +22,7 @@ import (
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
 	"integrationhub/hub/internal/audit"
-	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/limit"
-	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/migrations"
 	"integrationhub/hub/module/dberr"
@@ -50,11 +48,12 @@ type storage struct {
 	redis        *redis.Client
 	installation string // distinguishes this installation from others on the same Redis
 	box          *seal.Box
+	keyCheck     *keyCheck
 	migrated     []string
+	newKeyFile   string // of a master key that this start made, "" if it was there
 }
 
-// openStorage connects to the database and Redis, or starts them, and migrates the
-// schema. A Redis that does not answer does not stop the start: it holds nothing durable.
+// openStorage connects to the database and Redis, or starts them. A Redis that does not answer does not stop the start: it holds nothing durable.
 func openStorage(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) (s *storage, err error) {
 	s = &storage{}
 	defer func() {
@@ -62,7 +61,7 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 			s.close(context.WithoutCancel(ctx), log)
 		}
 	}()
-	if s.box, err = openBox(cfg, log); err != nil {
+	if s.box, s.newKeyFile, err = openBox(cfg); err != nil {
 		return s, err
 	}
 	if err := s.openPostgres(ctx, cfg, search, log); err != nil {
@@ -77,22 +76,45 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 	if s.api, err = openPool(ctx, s.databaseURL, apiConns, apiSettings); err != nil {
 		return s, err
 	}
+	return s, nil
+}
+
+// migrate migrates the schema, and checks that the master key opens what it has.
+func (s *storage) migrate(ctx context.Context, log *slog.Logger) error {
 	pending, err := migrations.Pending(ctx, s.api)
 	if err != nil {
-		return s, err
+		return err
 	}
 	if pending {
 		if s.migrated, err = migrations.Up(ctx, s.databaseURL); err != nil {
-			return s, err
+			return err
 		}
 	}
 	if err := audit.EnsurePartitions(ctx, s.api, time.Now()); err != nil {
-		return s, err
+		return err
 	}
 	if s.installation, err = loadInstallation(ctx, s.api); err != nil {
-		return s, err
+		return err
 	}
-	return s, s.checkMasterKey(ctx)
+	if err := s.checkMasterKey(ctx, log); err != nil {
+		if s.newKeyFile != "" {
+			err = fmt.Errorf("%w; there is no %s", err, s.newKeyFile)
+			s.removeNewKey()
+		}
+		return err
+	}
+	if s.newKeyFile != "" {
+		log.Info("made a master key; keep a copy of it with your backups", "file", s.newKeyFile)
+	}
+	return nil
+}
+
+// removeNewKey removes the file of a master key that this start made: the start is refused, and
+// the key opens nothing.
+func (s *storage) removeNewKey() {
+	if s.newKeyFile != "" {
+		_ = os.Remove(s.newKeyFile)
+	}
 }
 
 // loadInstallation returns what names this installation in Redis. A copy of the database
@@ -105,34 +127,6 @@ func loadInstallation(ctx context.Context, db *pgxpool.Pool) (string, error) {
 		return "", fmt.Errorf("reading the installation's id: %w", err)
 	}
 	return id.String() + "-" + strconv.FormatUint(uint64(database), 10), nil
-}
-
-// checkMasterKey returns [ErrSetting] if the master key does not decrypt the secrets in
-// the database: no tenant with endpoints could publish, and nothing would be delivered.
-// It tries the newest secret of each kind, since older ones may be of a lost key.
-func (s *storage) checkMasterKey(ctx context.Context) error {
-	for _, kind := range []struct {
-		newest  string
-		context func(uuid.UUID) string
-	}{
-		{`select id, secret from hub.endpoints order by id desc limit 1`, registry.SecretContext},
-		{`select id, secret from hub.integrations where secret is not null order by id desc limit 1`, integration.SecretContext},
-		{`select id, remote_key from hub.integrations where remote_key is not null order by id desc limit 1`, integration.RemoteKeyContext},
-	} {
-		var id uuid.UUID
-		var sealed []byte
-		err := s.api.QueryRow(ctx, kind.newest).Scan(&id, &sealed)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			continue
-		case err != nil:
-			return fmt.Errorf("reading a secret to check the master key: %w", err)
-		}
-		if _, err := s.box.Open(sealed, kind.context(id)); err != nil {
-			return fmt.Errorf("%w: HUB_MASTER_KEY (or master.key in the data directory) is not the key that the secrets in this database were encrypted with", ErrSetting)
-		}
-	}
-	return nil
 }
 
 // engineSettings suit statements that find a few rows by id among many: they are planned
@@ -217,7 +211,7 @@ func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []
 		return waitForDatabase(ctx, url, databaseTimeout, log)
 	}
 	started, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{
-		Dir: filepath.Join(cfg.DataDir, "postgres"), BinDir: cfg.PGBin, Search: search, Logger: log,
+		Dir: postgresDir(cfg), BinDir: cfg.PGBin, Search: search, Restart: true, Logger: log,
 	})
 	if err != nil {
 		return fmt.Errorf("starting the private PostgreSQL: %w", err)
@@ -291,26 +285,6 @@ func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {
 	redis.SetLogger(&redisLog{log: log, now: time.Now})
 	s.redis = redis.NewClient(options)
 	return nil
-}
-
-// openBox returns the box of secrets, with the configured master key or the one in the
-// data directory.
-func openBox(cfg config.Config, log *slog.Logger) (*seal.Box, error) {
-	key, err := cfg.MasterKeyBytes()
-	if err != nil {
-		return nil, err
-	}
-	if key == nil {
-		path := filepath.Join(cfg.DataDir, "master.key")
-		var created bool
-		if key, created, err = seal.LoadOrCreateKeyFile(path); err != nil {
-			return nil, fmt.Errorf("reading the master key: %w", err)
-		}
-		if created {
-			log.Info("made a master key; keep a copy of it with your backups", "file", path)
-		}
-	}
-	return seal.New(key)
 }
 
 // close closes what openStorage opened, in reverse order.

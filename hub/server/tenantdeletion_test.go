@@ -20,11 +20,11 @@ func TestDeletedTenantIsErased(t *testing.T) {
 	gone, other := n.account(), n.account()
 	var open atomic.Bool
 	done, busy := newHook(t, echo(200)), newHook(t, putOff("600", &open))
-	to, busyTo := gone.endpoint(done, `"event_types":["message.*"]`), gone.endpoint(busy, `"event_types":["waiting.*"]`)
+	to, busyTo := gone.endpoint(done, `"ordered":true,"event_types":["message.*"]`), gone.endpoint(busy, `"ordered":true,"event_types":["waiting.*"]`)
 	testsTo, theirsTo := gone.endpoint(done, `"environment":"test"`), other.endpoint(newHook(t, nil), "")
 	data := `{"name":"` + mariaName + `","email":"` + mariaEmail + `"}`
-	delivered := gone.call("POST", "/events", gone.live, `{"event_type":"message.sent","correlation_id":"call-`+mariaID+`","data":`+data+`}`, "Idempotency-Key", mariaEmail).body["id"].(string)
-	waiting := gone.publish("waiting.event", data)
+	delivered := gone.call("POST", "/events", gone.live, `{"event_type":"message.sent","ordering_key":"`+mariaID+`","correlation_id":"call-`+mariaID+`","data":`+data+`}`, "Idempotency-Key", mariaEmail).body["id"].(string)
+	waiting := gone.publishOrdered("waiting.event", mariaEmail, data)
 	deletion := gone.publish("patient.deleted", mariaIs) // its own erasure waits for the deletion event's receivers
 	test := gone.ok(202, "POST", "/events", `{"event_type":"a.b","data":`+data+`}`, gone.test)["id"].(string)
 	kept := other.publish("message.sent", `{"text":"Outra"}`)

@@ -21,6 +21,34 @@ func TestInABrowser(t *testing.T) {
 	hubtest.RunInBrowser(t, "scheduling/pages/browser/run.mjs", s.stage())
 }
 
+// Texts of people, such as links and names, are broken where they are wider than a phone.
+func TestLongWordsInABrowser(t *testing.T) {
+	t.Parallel()
+	hubtest.SkipShort(t)
+	s := newStudio(t)
+	word := strings.Repeat("w", 115)
+	link := "https://example.com/" + strings.Repeat("a", 300)
+	s.OK(200, "PUT", "/organization", object{"name": word, "phone": "+5511999990000", "address": word})
+	s.OK(200, "PUT", "/services/"+s.service, object{"name": word, "description": link, "category": word})
+	s.OK(200, "PUT", "/professionals/"+s.ana, object{"name": word, "specialty": word})
+	s.changeSettings(object{"booking_page": object{"welcome_message": link, "cancellation_policy": link}})
+	choice := []string{"service", s.service, "professional", s.ana}
+	token := token(t, s.booked(s.visitor("pt-BR"), monday).path)
+	s.OK(201, "POST", "/users", object{"name": "Edu", "email": "edu@example.com"})
+	_, password, _ := strings.Cut(s.Hub.Emails("edu@example.com")[0], s.Hub.URL)
+	password, _, _ = strings.Cut(password, "\n")
+	hubtest.RunInBrowser(t, "scheduling/pages/browser/longwords.mjs", object{"url": s.Hub.URL, "pages": [][]any{
+		{"long-service", s.path(""), link},
+		{"long-professional", s.path("professional", "service", s.service), word},
+		{"long-day", s.path("day", choice...), word},
+		{"long-time", s.path("time", append(choice, "date", "2026-03-04")...), word},
+		{"long-details", s.path("details", append(choice, "start", monday)...), link},
+		{"long-cancel", s.path("cancel", "token", token), link},
+		{"long-leave", s.leaveLink(), word},
+		{"long-password", password, ""},
+	}})
+}
+
 // stage prepares what run.mjs visits.
 func (s *studio) stage() object {
 	s.T.Helper()

@@ -47,8 +47,8 @@ func (a *API) Exports() *exports.Service { return a.exports }
 // Authenticator returns the logins of the clinic's users.
 func (a *API) Authenticator() *accounts.Authenticator { return a.authenticator }
 
-// Routes registers every row of the table.
-func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
+// RegisterRoutes registers every row of the table.
+func (a *API) RegisterRoutes(api huma.API) { a.register(api, a.routes()) }
 
 // RegisterSearches registers the rows below search/*.
 func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }

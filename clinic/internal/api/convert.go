@@ -1,10 +1,11 @@
 package api
 
 import (
+	"time"
+
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module/rest"
-	"time"
 )
 
 func toPage(p rest.PageParams) store.Page { return store.Page{Limit: p.PerPage, Offset: p.Offset()} }

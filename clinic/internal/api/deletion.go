@@ -17,7 +17,7 @@ type Deletion struct {
 	ID          uuid.UUID      `json:"id" doc:"Names the request"`
 	PatientID   uuid.UUID      `json:"patient_id" doc:"Patient it belongs to"`
 	Status      string         `json:"status" enum:"waiting,needs_attention,completed" doc:"The patient is anonymized at once. waiting: for connected products; needs_attention: a product did not accept the event and has to be informed by other means; completed: all acknowledged"`
-	Peers       []DeletionPeer `json:"peers" nullable:"false" doc:"Connected products that were asked to erase too"`
+	Peers       []DeletionPeer `json:"peers" nullable:"false" doc:"Connected products that were asked to erase too, and those that were connected earlier and may have the patient"`
 	RequestedAt time.Time      `json:"requested_at" doc:"When it was asked for"`
 	CompletedAt *time.Time     `json:"completed_at" doc:"When every product had acknowledged; null: not yet"`
 }
@@ -25,7 +25,8 @@ type Deletion struct {
 // DeletionPeer is a connected product that has to erase the patient too.
 type DeletionPeer struct {
 	Product        string     `json:"product" doc:"Name of the other side"`
-	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not accept the event for a day, or is paused or disconnected. The event is still sent when it is enabled or answers again; otherwise retry it, or inform the product by other means"`
+	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not accept the event for a day, or is paused or disconnected. The event is still sent when a paused one is enabled, or when it responds again; otherwise retry it, or inform the product by other means. With disconnected_at nothing is sent, not even after it is connected again"`
+	DisconnectedAt *time.Time `json:"disconnected_at" doc:"When its connection had ended, before the request: no event was or will be sent to it, so inform it by other means. null: it was connected"`
 	AcknowledgedAt *time.Time `json:"acknowledged_at" doc:"When it accepted the event (2xx); it may still have to find the person. null: not yet"`
 	AcknowledgedBy *uuid.UUID `json:"acknowledged_by" doc:"The user who recorded that the product was informed by other means; null: it accepted the event"`
 	Note           *string    `json:"note" doc:"The user's note about it; null: none"`
@@ -42,7 +43,7 @@ func toDeletion(request erasure.Request) Deletion {
 		ID: request.Row.ID, PatientID: request.Row.PatientID, Status: request.Row.Status, RequestedAt: request.Row.RequestedAt.UTC(),
 		CompletedAt: clampOptionalTime(request.Row.CompletedAt),
 		Peers: rest.Map(request.Peers, func(peer store.DeletionPeer) DeletionPeer {
-			return DeletionPeer{peer.Product, peer.Status, clampOptionalTime(peer.AcknowledgedAt), peer.AcknowledgedBy, peer.Note}
+			return DeletionPeer{peer.Product, peer.Status, clampOptionalTime(peer.DisconnectedAt), clampOptionalTime(peer.AcknowledgedAt), peer.AcknowledgedBy, peer.Note}
 		}),
 	}
 }

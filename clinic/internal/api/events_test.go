@@ -148,6 +148,6 @@ func TestEventData(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), when, time.Minute)
 	delete(deleted, "requested_at")
-	require.Equal(t, object{"patient_id": clinic.PatientID, "name": "Ana Lima", "phone": "+5511944445555", "phones": []any{clinictest.Phone}, "phone_shared": false, "email_shared": false, "email": nil, "deletion_request_id": updated["id"]}, deleted)
+	require.Equal(t, object{"patient_id": clinic.PatientID, "name": "Ana Lima", "phone": "+5511944445555", "phones": []any{clinictest.Phone}, "names": []any{"Ana"}, "phone_shared": false, "email_shared": false, "email": nil, "deletion_request_id": updated["id"]}, deleted)
 	require.Eventually(t, func() bool { return len(messaging.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
 }

@@ -137,7 +137,7 @@ func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error
 // checkReadScope is a [hub.ErrForbidden] for keys without the scopes of [API.newFHIRView].
 func checkReadScope(caller module.Caller, ownScope string) error {
 	if caller.UserID == uuid.Nil && !caller.HasScope(featurePatientRead) && !caller.HasScope(ownScope) {
-		return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ownScope)
+		return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s; issue a key that has it.", ownScope)
 	}
 	return nil
 }

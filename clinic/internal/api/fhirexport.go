@@ -79,7 +79,7 @@ type exportRequestOutput struct {
 // bindExportRequest binds the request of an export, by GET or POST, with its parameters in the
 // address.
 func (a *API) bindExportRequest(api huma.API, op huma.Operation) {
-	op.Description = "The answer has the address of the status in Content-Location. The export is there for 24 hours, or until a patient is erased; a clinic can have " +
+	op.Description = "The response has the address of the status in Content-Location. The export is there for 24 hours, or until a patient is erased; a clinic can have " +
 		strconv.Itoa(exports.MaxStored) + " at a time. Administrators of the clinic and the key that asked for it see it."
 	op.Parameters = append(operationParameters(fhir.ExportParams()),
 		&huma.Param{Name: "Prefer", In: "header", Description: "Exports are asynchronous only", Required: true, Example: "respond-async", Schema: &huma.Schema{Type: huma.TypeString}})

@@ -27,7 +27,7 @@ type fhirID struct {
 // readOutput is a resource with its validators, or 304 without the resource.
 type readOutput struct {
 	Status       int
-	ETag         string `header:"ETag" doc:"Changes with what the answer has"`
+	ETag         string `header:"ETag" doc:"Changes with what the response has"`
 	LastModified string `header:"Last-Modified" doc:"When the clinic last changed the resource"`
 	Body         resource
 }
@@ -40,7 +40,7 @@ func handleFHIRRead[I any](handler func(context.Context, *I) (fhir.Resource, err
 		op.Responses = map[string]*huma.Response{"304": {Description: "The resource is as If-None-Match has it"}}
 		op.Parameters = append(op.Parameters, &huma.Param{
 			Name: "If-None-Match", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-			Description: "ETags of earlier answers: where one of them fits, the answer is 304 without a body",
+			Description: "ETags of earlier responses: where one of them fits, the response is 304 without a body",
 		})
 		withOutcomeErrors(rest.Handle(func(ctx context.Context, in *I) (*readOutput, error) {
 			value, err := handleAcceptable(ctx, op, in, func(ctx context.Context, in *I) (any, error) { return handler(ctx, in) })

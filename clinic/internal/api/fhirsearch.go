@@ -71,9 +71,9 @@ var resultParamDocs = map[string]string{
 	fhir.ParamInclude:    "Resources that the matches refer to",
 	fhir.ParamRevInclude: "Resources that refer to the matches",
 	fhir.ParamFormat:     "json is the only one there is",
-	fhir.ParamAfter:      "Where the page begins; see the links in the answer",
-	fhir.ParamBefore:     "Where the page ends; see the links in the answer",
-	fhir.ParamPage:       "Sealed parameters, as the links of an answer have them",
+	fhir.ParamAfter:      "Where the page begins; see the links in the response",
+	fhir.ParamBefore:     "Where the page ends; see the links in the response",
+	fhir.ParamPage:       "Sealed parameters, as the links of a response have them",
 }
 
 // joinDocs adds the values that a parameter may have; "" for none.

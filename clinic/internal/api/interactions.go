@@ -89,7 +89,7 @@ func (a *API) listInteractions(ctx context.Context, in *PatientItemsInput) (*str
 type logInteractionInput struct {
 	Body struct {
 		PatientPhone rest.Optional[string]    `json:"patient_phone,omitempty" maxLength:"40" doc:"Required without patient_id. Of several patients with the number the most likely one is taken" example:"+5511987654321"`
-		PatientID    rest.Optional[uuid.UUID] `json:"patient_id,omitempty" format:"uuid" doc:"As search/patients answers it. With patient_phone, the patient has to have that number"`
+		PatientID    rest.Optional[uuid.UUID] `json:"patient_id,omitempty" format:"uuid" doc:"As search/patients returns it. With patient_phone, the patient has to have that number"`
 		Type         string                   `json:"interaction_type" maxLength:"60" doc:"Lower-case, with underscores: message_received, ticket_closed, …"`
 		Summary      rest.Optional[string]    `json:"summary,omitempty" maxLength:"4000" doc:"What happened, in words"`
 		Source       rest.Optional[string]    `json:"source,omitempty" maxLength:"60" doc:"Originating product; absent: the key's. A connected product's key speaks for that product only, once the product is known"`

@@ -10,10 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/importfile"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/brazil"
+	"integrationhub/hub/module/names"
 	"integrationhub/hub/module/rest"
 )
 
@@ -84,9 +86,14 @@ type updatePatientInput struct {
 // applyTo applies the fields to d and validates the result.
 func (f *patientFields) applyTo(d *store.PatientData, local localRules) error {
 	var errs rest.FieldErrors
+	before := d.Name
 	f.Name.ApplyTo(&d.Name)
-	d.Name = redactInput(d.Name)
+	d.Name = redactInput(names.RemoveInvisible(d.Name))
 	errs.CheckName(d.Name, "body.name", 120)
+	if f.Name.Set { // a name as imports read it: exporting and importing it again changes nothing
+		d.Name = importfile.CleanName(d.Name)
+		errs.Check(d.Name == "" || d.Name == before || !importfile.IsNoName(d.Name), "body.name", "stands for no name")
+	}
 	if f.Phone = emptyAsNull(f.Phone); f.Phone.HasValue() {
 		problem := brazil.PhoneProblem(f.Phone.Value, local.areaCode)
 		errs.Check(problem == "", "body.phone", problem)

@@ -1,12 +1,14 @@
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic/internal/clinictest"
+	"integrationhub/clinic/internal/importfile"
 	"integrationhub/hub/hubtest/moduletest"
 )
 
@@ -65,7 +67,7 @@ func TestBadPatients(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	for location, bad := range map[string][]object{
-		"body.name":       {{"name": ""}, {"name": " "}, {"name": strings.Repeat("x", 121)}, {}},
+		"body.name":       {{"name": ""}, {"name": " "}, {"name": strings.Repeat("x", 121)}, {"name": "-"}, {"name": "N/A"}, {"name": "NULL"}, {"name": "🙂"}, {}},
 		"body.phone":      {{"name": "A", "phone": "123"}, {"name": "A", "phone": "0800-FLOWERS"}, {"name": "A", "phone": "+1234567890123456"}},
 		"body.email":      {{"name": "A", "email": "nobody"}, {"name": "A", "email": "A <a@example.com>"}},
 		"body.cpf":        {{"name": "A", "cpf": "123.456.789-08"}, {"name": "A", "cpf": "111.111.111-11"}, {"name": "A", "cpf": "1234567890"}, {"name": "A", "cpf": "x"}},
@@ -85,6 +87,25 @@ func TestBadPatients(t *testing.T) {
 	other := clinic.OK(201, "POST", "/patients", object{"name": "B"})["id"].(string)
 	clinic.Refused(409, "cpf_taken", "PUT", "/patients/"+other, object{"cpf": clinictest.CPF})
 	clinic.AnotherClinic().OK(201, "POST", "/patients", object{"name": "A", "cpf": clinictest.CPF})
+}
+
+// Names are stored as imports read them, so that a file of the clinic's own changes none. A name
+// that was stored before stays until it is changed.
+func TestPatientNames(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	for sent, want := range map[string]string{" Ana  Souza ": "Ana Souza", "Ana\u00a0\u2003Lima": "Ana Lima", "Null Souza": "Null Souza"} {
+		patient := clinic.OK(201, "POST", "/patients", object{"name": sent})
+		require.Equal(t, want, patient["name"])
+		require.Equal(t, want, importfile.CleanName(want))
+		require.Equal(t, "Bia Reis", clinic.OK(200, "PUT", "/patients/"+patient["id"].(string), object{"name": "Bia   Reis"})["name"])
+	}
+	id := clinic.AddPatient(clinictest.Phone)
+	clinic.Exec(`update clinic.patients set name = 'N/A' where clinic_id = $1 and phone is not null`)
+	require.Equal(t, "N/A", clinic.OK(200, "PUT", "/patients/"+id, object{"email": "ana@example.com"})["name"])
+	require.Equal(t, "N/A", clinic.OK(200, "PUT", "/patients/"+id, object{"name": "N/A", "email": "ana@example.org"})["name"], "as it was")
+	require.Contains(t, fmt.Sprint(clinic.Refused(422, "validation_failed", "PUT", "/patients/"+id, object{"name": "Null"})), "stands for no name")
+	clinic.Invalid("body.name", "PUT", "/patients/"+id, object{"name": "n/a"})
 }
 
 func TestRevealedCPF(t *testing.T) {

@@ -84,8 +84,8 @@ func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInp
 // PeerPatientQuery asks for a patient's items that connected products may see. It is exported
 // because huma binds no unexported embedded struct.
 type PeerPatientQuery struct {
-	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid" doc:"Whose entries, by the id that search/patients answered"`
-	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Most entries in the answer"`
+	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid" doc:"Whose entries, by the id that search/patients returned"`
+	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Most entries in the response"`
 }
 
 // requireVisiblePatient is a [hub.ErrNotFound] if the clinic has no such patient, or erased

@@ -7,16 +7,19 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"integrationhub/hub/module/names"
 )
 
-// FoldName returns a name in lower case without accents, like the column name_search.
+// FoldName returns a name in lower case without accents, like the column name_search, and without
+// characters that nobody sees.
 func FoldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {
 			return -1
 		}
 		return r
-	}, norm.NFD.String(strings.ToLower(name)))
+	}, norm.NFD.String(strings.ToLower(names.RemoveInvisible(name))))
 }
 
 // particles are words of names that are often left out.

@@ -2,12 +2,13 @@ package clinictest
 
 import (
 	"bytes"
-	"integrationhub/hub/hubtest/moduletest"
 	"io"
 	"mime/multipart"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/moduletest"
 )
 
 // UploadImport uploads a file of patients; headers come in pairs.

@@ -13,6 +13,7 @@ import (
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/events"
+	"integrationhub/hub/module"
 )
 
 // Request is a deletion request with the state of each connected product.
@@ -80,29 +81,63 @@ func (s *Service) erasePatient(ctx context.Context, tx *store.Tx, scope store.Sc
 	if err != nil {
 		return request, err
 	}
+	known, err := knownSince(ctx, tx, scope, p)
+	if err != nil {
+		return request, err
+	}
 	for _, peer := range peers {
-		if peer.Status == "inactive" && !peer.Paused {
-			continue // disconnected
-		}
-		err := tx.InsertDeletionPeer(ctx, dbgen.InsertDeletionPeerParams{ClinicID: scope.Clinic, Env: scope.Env, RequestID: id, Product: peer.Product, IntegrationID: peer.ID})
-		if err != nil {
+		if err := insertPeer(ctx, tx, request, known, peer); err != nil {
 			return request, err
 		}
 	}
 	return request, nil
 }
 
+// knownSince returns when a patient, or one who was merged into the patient, was created.
+func knownSince(ctx context.Context, tx *store.Tx, scope store.Scope, patient store.Patient) (time.Time, error) {
+	known := patient.CreatedAt
+	merged, err := tx.MergedIDs(ctx, scope.Clinic, scope.Env, patient.ID)
+	for _, id := range merged { // nothing else is left of them
+		if id.Version() != 7 {
+			continue
+		}
+		if at := time.Unix(id.Time().UnixTime()); at.Before(known) {
+			known = at
+		}
+	}
+	return known, err
+}
+
+// insertPeer stores that a connected product has to erase a patient. A product whose connection
+// has ended since the patient was known may have the patient's data too, but gets no event: a
+// user has to inform it. Others never heard of the patient.
+func insertPeer(ctx context.Context, tx *store.Tx, request store.DeletionRequest, known time.Time, peer module.Integration) error {
+	switch {
+	case peer.Status != "inactive" || peer.Paused:
+		return tx.InsertDeletionPeer(ctx, dbgen.InsertDeletionPeerParams{
+			ClinicID: request.ClinicID, Env: request.Env, RequestID: request.ID, Product: peer.Product, IntegrationID: peer.ID,
+		})
+	case peer.EndedAt.After(known):
+		return tx.InsertDisconnectedPeer(ctx, dbgen.InsertDisconnectedPeerParams{
+			ClinicID: request.ClinicID, Env: request.Env, RequestID: request.ID, Product: peer.Product, IntegrationID: peer.ID, DisconnectedAt: peer.EndedAt,
+		})
+	}
+	return nil
+}
+
 // publishAndErase publishes patient.deleted and erases the patient. Peers learn the numbers
 // and addresses by which they may know the patient, but no earlier number that another
-// patient has too. The hub alone gets the rest, to clear its log.
+// patient has too. With earlier numbers they learn names that the record had earlier, by which
+// alone they can know whose such a number was. The hub alone gets the rest, to clear its log.
 func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store.Scope, p store.Patient, request uuid.UUID) (eventID string, err error) {
 	identity, err := tx.ReadAndDeleteIdentity(ctx, scope, p)
 	if err != nil {
 		return "", err
 	}
+	phones := otherPhones(identity, p.Phone)
 	eventID, err = tx.Publish(ctx, scope.Clinic, scope.Env, events.PatientDeleted{
 		PatientID: p.ID.String(), Name: p.Name, Phone: p.Phone, Email: p.Email,
-		PhoneShared: p.Phone != nil && identity.IsSharedPhone(*p.Phone), Phones: otherPhones(identity, p.Phone),
+		PhoneShared: p.Phone != nil && identity.IsSharedPhone(*p.Phone), Phones: phones, Names: earlierNames(identity, phones),
 		EmailShared: p.Email != nil && identity.IsSharedEmail(*p.Email), DeletionRequestID: request.String(), RequestedAt: tx.Now().UTC().Truncate(time.Second),
 	})
 	if err != nil {
@@ -112,6 +147,24 @@ func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store
 		return "", err
 	}
 	return eventID, s.erase(ctx, tx, scope, p, identity)
+}
+
+// earlierNames returns the names that the record had beside the present one, each once, the
+// newest [events.MaxEarlierNames]; none without other numbers. A name that a user linked may be
+// another person's, whom the products would erase.
+func earlierNames(identity *store.PatientIdentity, otherPhones []string) []string {
+	names := []string{}
+	if len(otherPhones) == 0 {
+		return names
+	}
+	known := map[string]bool{store.FoldName(identity.Names[0]): true}
+	for _, name := range identity.OwnNames {
+		if folded := store.FoldName(name); !known[folded] && len(names) < events.MaxEarlierNames {
+			known[folded] = true
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // otherPhones returns the numbers beside the present one that no other patient has.

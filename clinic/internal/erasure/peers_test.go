@@ -77,6 +77,38 @@ func TestDeletionWhileAPeerRefusesItsKey(t *testing.T) {
 	require.Len(t, scheduling.Received("patient.deleted"), 1)
 }
 
+// A product whose connection ended before the request may have the patient still: no event
+// reaches it, and a user has to inform it. It cannot have patients who were created later.
+func TestDeletionAfterAPeerWasDisconnected(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
+	patient, merged := clinic.AddPatient(clinictest.Phone), clinic.AddPatient("+5511922221111")
+	require.Eventually(t, func() bool { return len(scheduling.Received("patient.created")) == 2 }, clinictest.Timeout, clinictest.Tick)
+	var ended any
+	for _, integration := range clinic.Call("GET", "/integrations/", nil).List {
+		if integration["product"] == "scheduling" {
+			ended = clinic.OK(200, "DELETE", "/integrations/"+integration["id"].(string), nil)["revoked_at"]
+		}
+	}
+	later, survivor := clinic.AddPatient("+5511900001111"), clinic.AddPatient("+5511933331111")
+	path := clinic.RequestDeletion(patient)
+	require.Eventually(t, func() bool { return peers(clinic.Get(path))["messaging"] == "acknowledged" }, clinictest.Timeout, clinictest.Tick)
+	request := clinic.Get(path)
+	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "failed"}, peers(request))
+	require.Equal(t, "needs_attention", request["status"])
+	listed := request["peers"].([]any)
+	require.Nil(t, listed[0].(object)["disconnected_at"])
+	require.Equal(t, ended, listed[1].(object)["disconnected_at"])
+	require.Len(t, messaging.Received("patient.deleted"), 1)
+	require.Empty(t, scheduling.Received("patient.deleted"))
+	require.Equal(t, "completed", clinic.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by telephone"})["status"])
+	require.NotNil(t, clinic.Get(path)["peers"].([]any)[1].(object)["disconnected_at"], "why it had to be informed")
+	clinic.OK(200, "POST", "/patients/"+merged+"/merge", object{"into": survivor})
+	require.Len(t, clinic.Get(clinic.RequestDeletion(survivor))["peers"], 2, "it may have the patient who was merged")
+	require.Equal(t, map[string]string{"messaging": "acknowledged"}, peers(clinic.WaitForDeletion(clinic.RequestDeletion(later), "completed")))
+}
+
 // A paused product that was acknowledged by hand does not receive the event later: the hub
 // erases it.
 func TestPausedPeerAcknowledgedByHand(t *testing.T) {

@@ -87,7 +87,7 @@ func NewCapabilityStatement(base, softwareVersion, released string) CapabilitySt
 		}
 		if name == TypePatient {
 			restResource.Operation = []Operation{
-				{"everything", base + PathEverything, "With start, end and _type; the answer has no pages."},
+				{"everything", base + PathEverything, "With start, end and _type; the response has no pages."},
 				{"export", standardExport, "All patients of the clinic with their resources, asynchronously, as NDJSON; with _type, _since and _outputFormat."},
 			}
 		}

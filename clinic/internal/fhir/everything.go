@@ -64,7 +64,7 @@ func EverythingParams() []OperationParameter {
 func NewEverythingDefinition(base, released string) OperationDefinition {
 	return OperationDefinition{
 		Base: Base{ResourceType: "OperationDefinition", ID: "Patient-everything"}, URL: base + PathEverything, Name: "PatientEverything",
-		Status: "active", Kind: "operation", Date: released, Description: "A patient with all that belongs to it, by GET or POST, in one answer without pages: _count and _since are refused.",
+		Status: "active", Kind: "operation", Date: released, Description: "A patient with all that belongs to it, by GET or POST, in one response without pages: _count and _since are refused.",
 		Code: "everything", BasedOn: standardEverything, Resource: []string{TypePatient}, Instance: true,
 		Parameter: append(EverythingParams(), OperationParameter{"return", "out", 1, "1", "A searchset", "Bundle"}),
 	}

@@ -102,6 +102,7 @@ func (r *Row) setFHIRBirthDate(text string) {
 		r.PartialDate = text
 		r.warn("birth_date", "is not a whole date")
 	default:
+		r.HasUnreadableDate = true
 		r.warn("birth_date", "must be a date like 1980-03-02")
 	}
 }

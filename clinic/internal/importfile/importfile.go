@@ -29,18 +29,11 @@ type Row struct {
 	BirthDate   string // YYYY-MM-DD
 	PartialDate string // of birth: YYYY or YYYY-MM, where the file does not have the day
 	Status      string // active or inactive
+	// HasUnreadableDate reports that there is a date of birth and it cannot be read.
+	HasUnreadableDate bool
 	// Warnings say what of the row was left out, for users and without its values.
 	Warnings []string
 	// Problem says why the row cannot be read, for users and without its values; "" if it
 	// can. The other fields but Line are empty then.
 	Problem string
 }
-
-// Position is where a line begins.
-type Position struct {
-	Offset int64 // bytes from the start of the text
-	Line   int   // the first line is 1
-}
-
-// Start is the beginning of every file.
-var Start = Position{Line: 1}

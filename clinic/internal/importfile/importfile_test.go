@@ -70,11 +70,13 @@ func TestCells(t *testing.T) {
 		"\"Ana \"\"Aninha\"\"\r\nSouza\";\"a;b\n\nc\";;11987654321\n"+ // rows may be shorter than the head
 		"\n ; ;\n"+
 		"Bia 5\"\" \"x\";;1;2;529982247\n"+
-		"'=Caio;;;;'+55\n")
+		"'=Caio;;;;'+55\n"+
+		"''=Davi;;;;\n''7;;;;\n'Eva;;;;\n") // as exports write names that begin with an apostrophe
 	require.Equal(t, []importfile.Row{
 		{Line: 2, Name: `Ana "Aninha" Souza`, Phone: "11987654321"},
 		{Line: 8, Name: `Bia 5"" "x"`, Phone: "1", OtherPhones: []string{"2"}, CPF: "00529982247"},
 		{Line: 9, Name: "=Caio", CPF: "+55"},
+		{Line: 10, Name: "'=Davi"}, {Line: 11, Name: "'7"}, {Line: 12, Name: "'Eva"},
 	}, rows)
 }
 

@@ -71,13 +71,20 @@ func TestHeadingCharacters(t *testing.T) {
 // apostrophe goes only where it marks a formula.
 func TestRowBounds(t *testing.T) {
 	t.Parallel()
-	rows := readTable(t, "nome;obs\nAna;\nBia;;\nCaio;x;y\n';\n'=Davi;\n'\"Eva\";'\n")
+	rows := readTable(t, "nome;obs\nAna;\nBia;;\nCaio;x;y\n';\n'=Davi;\n'\"Eva\";'\n'＝Gil;\n")
 	require.Equal(t, []importfile.Row{
-		{Line: 2, Name: "Ana"}, {Line: 3, Name: "Bia"}, {Line: 4, Problem: "has more cells than the first line has columns"}, {Line: 5, Warnings: []string{"name is a placeholder: left out"}}, {Line: 6, Name: "=Davi"}, {Line: 7, Name: `'"Eva"`},
+		{Line: 2, Name: "Ana"}, {Line: 3, Name: "Bia"}, {Line: 4, Problem: "has more cells than the first line has columns"}, {Line: 5, Warnings: []string{"name is a placeholder: left out"}}, {Line: 6, Name: "=Davi"}, {Line: 7, Name: `'"Eva"`}, {Line: 8, Name: "＝Gil"},
 	}, rows)
 	// A line ends where quotation marks are closed, and an escaped one does not close them.
 	rows = readTable(t, "nome;obs\n\"a\"\"\";b\n\"\";c\nAna;\"\"\"\"\n\"x\"\"\ny\";\nBia;\"\"")
 	require.Equal(t, []importfile.Row{{Line: 2, Name: `a"`}, {Line: 3}, {Line: 4, Name: "Ana"}, {Line: 5, Name: `x" y`}, {Line: 7, Name: "Bia"}}, rows)
+}
+
+// An apostrophe before a number is the spreadsheet's, in every column.
+func TestNumbersMarkedAsText(t *testing.T) {
+	t.Parallel()
+	rows := readTable(t, "nome;cpf;nascimento;telefone;codigo\nAna;'52998224725;'02/03/1980;'11987654321;'0017\n")
+	require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", CPF: "52998224725", BirthDate: "1980-03-02", Phone: "11987654321", ExternalRef: "0017"}}, rows)
 }
 
 // The longest row there is, and one byte more.

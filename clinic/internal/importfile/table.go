@@ -1,7 +1,6 @@
 package importfile
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -17,10 +16,11 @@ type Header struct {
 }
 
 // parseHeader parses the first line of a table.
-func parseHeader(line []byte) (*Header, error) {
-	h := &Header{separator: table.Separator(string(line))}
+func parseHeader(line string) (*Header, error) {
+	headings, separator := table.SplitHeader(line)
+	h := &Header{separator: separator}
 	hasName := false
-	for _, cell := range h.splitCells(line) {
+	for _, cell := range headings {
 		kind := columnsByHeading[normalizeHeading(cell)]
 		hasName = hasName || kind == name
 		heading, _ := cleanText(cell)
@@ -32,62 +32,39 @@ func parseHeader(line []byte) (*Header, error) {
 	return h, nil
 }
 
-// splitCells splits a line into its cells (RFC 4180). A quotation mark inside a cell that
-// does not begin with one is part of the text.
-func (h *Header) splitCells(line []byte) []string {
-	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-	var cells []string
-	var cell []byte
-	quoted, cellBegan := false, false
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case quoted && c == '"' && i+1 < len(line) && line[i+1] == '"':
-			cell = append(cell, '"')
-			i++
-		case quoted && c == '"':
-			quoted = false
-		case quoted:
-			cell = append(cell, c)
-		case c == '"' && !cellBegan:
-			quoted, cellBegan = true, true
-		case c == h.separator:
-			cells = append(cells, string(cell))
-			cell, cellBegan = cell[:0], false
-		default:
-			cell, cellBegan = append(cell, c), true
-		}
-	}
-	return append(cells, string(cell))
-}
-
-// parseRow parses a line of a table.
-func (h *Header) parseRow(line []byte) (row Row, blank bool) {
-	cells := h.splitCells(line)
-	blank = true
-	for _, cell := range cells {
-		blank = blank && strings.TrimSpace(cell) == ""
-	}
-	if blank {
-		return row, true
-	}
+// parseRow returns what the cells of a row say.
+func (h *Header) parseRow(cells []string) Row {
 	for len(cells) > len(h.columns) && strings.TrimSpace(cells[len(cells)-1]) == "" {
 		cells = cells[:len(cells)-1] // spreadsheets write empty cells that had a value once
 	}
 	if len(cells) > len(h.columns) {
-		return Row{Problem: "has more cells than the first line has columns"}, false
+		return Row{Problem: "has more cells than the first line has columns"}
 	}
 	r := tableRow{year: h.year}
 	for i, cell := range cells {
 		text, ok := cleanText(cell)
 		if !ok {
-			return Row{Problem: "has characters that are no text"}, false
+			return Row{Problem: "has characters that are no text"}
+		}
+		if h.hasStrayLineBreak(h.columns[i], cell) {
+			return Row{Problem: fields[h.columns[i]] + " has a line break: check the quotation marks"}
 		}
 		if text != "" {
 			r.set(h.columns[i], text)
 		}
 	}
-	return r.finish(), false
+	return r.finish()
+}
+
+// hasStrayLineBreak reports whether a cell that identifies a patient goes over several lines, as
+// where a quotation mark is closed in the row of another patient. A name may, if it has no
+// separator.
+func (h *Header) hasStrayLineBreak(kind column, cell string) bool {
+	if kind == other || !strings.Contains(strings.TrimSpace(cell), "\n") {
+		return false
+	}
+	isName := kind == name || kind == familyName || kind == socialName
+	return !isName || strings.Contains(cell, string(h.separator))
 }
 
 // tableRow is a row of a table while its cells are read.
@@ -142,6 +119,7 @@ func (r *tableRow) setBirthDate(text string) {
 		setIfEmpty(&r.PartialDate, text)
 		r.warn("birth_date", "is not a whole date")
 	default:
+		r.HasUnreadableDate = true
 		r.warn("birth_date", "must be like 1980-03-02 or 02/03/1980")
 	}
 }

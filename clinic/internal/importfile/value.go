@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"integrationhub/hub/module/brazil"
+	"integrationhub/hub/module/names"
 	"integrationhub/hub/module/table"
 )
 
@@ -23,8 +24,8 @@ func setIfEmpty(field *string, value string) {
 	}
 }
 
-// cleanText returns a text on one line: white space becomes single spaces. ok is false if
-// the text is not UTF-8 or has control characters.
+// cleanText returns a text on one line: white space becomes single spaces, and format characters
+// that nobody sees are removed. ok is false if the text is not UTF-8 or has control characters.
 func cleanText(s string) (text string, ok bool) {
 	if !utf8.ValidString(s) {
 		return "", false
@@ -34,12 +35,28 @@ func cleanText(s string) (text string, ok bool) {
 			return "", false
 		}
 	}
-	// In spreadsheets an apostrophe marks what would be a formula as text.
-	if len(s) > 1 && s[0] == '\'' && strings.IndexByte("=+-@\t", s[1]) >= 0 {
-		s = s[1:]
+	// In spreadsheets an apostrophe marks what would be a formula or a number as text. Before one
+	// of the text itself, exports put another.
+	if text, isQuoted := strings.CutPrefix(s, "'"); isQuoted && strings.ContainsAny(firstCharacter(strings.TrimLeft(text, "'")), "=+-@\t0123456789＝＋－＠") {
+		s = text
 	}
-	return strings.Join(strings.Fields(s), " "), true
+	return CleanName(s), true
 }
+
+// firstCharacter returns the first character of a text, "" if it is empty.
+func firstCharacter(text string) string {
+	_, size := utf8.DecodeRuneInString(text)
+	return text[:size]
+}
+
+// CleanName returns a name as imports store it: with single spaces, and without format characters
+// that nobody sees.
+func CleanName(text string) string {
+	return strings.Join(strings.Fields(names.RemoveInvisible(text)), " ")
+}
+
+// IsNoName reports whether a name stands for no name, such as "N/A" or "-": imports leave it out.
+func IsNoName(text string) bool { return isPlaceholder(name, text) }
 
 // padCPF restores the leading zeros that spreadsheets remove from a CPF.
 func padCPF(digits string) string {

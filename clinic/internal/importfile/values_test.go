@@ -32,7 +32,7 @@ func TestDates(t *testing.T) {
 	}
 	for _, text := range []string{"31/02/1980", "29/2/27", "0000-03-02", "03/25/1980", "1849", "100000", "-29282", "29282.5", "29282.00", "mar 80", "2/3", "2/3/180"} {
 		rows := readTable(t, "nome;nascimento\nAna;"+text+"\n")
-		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", Warnings: []string{"birth_date must be like 1980-03-02 or 02/03/1980: left out"}}}, rows, text)
+		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", HasUnreadableDate: true, Warnings: []string{"birth_date must be like 1980-03-02 or 02/03/1980: left out"}}}, rows, text)
 		require.NotContains(t, rows[0].Warnings[0], text)
 	}
 	require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", Warnings: []string{"status must be active or inactive: left out"}}}, readTable(t, "nome;ativo\nAna;talvez\n"))
@@ -44,9 +44,9 @@ func TestFHIRBirthDates(t *testing.T) {
 		"1980-03-02": {Line: 1, BirthDate: "1980-03-02"},
 		"1980-03":    {Line: 1, PartialDate: "1980-03", Warnings: []string{"birth_date is not a whole date: left out"}},
 		"1980":       {Line: 1, PartialDate: "1980", Warnings: []string{"birth_date is not a whole date: left out"}},
-		"1980-13":    {Line: 1, Warnings: []string{"birth_date must be a date like 1980-03-02: left out"}},
-		"1980-02-30": {Line: 1, Warnings: []string{"birth_date must be a date like 1980-03-02: left out"}},
-		"02/03/1980": {Line: 1, Warnings: []string{"birth_date must be a date like 1980-03-02: left out"}},
+		"1980-13":    {Line: 1, HasUnreadableDate: true, Warnings: []string{"birth_date must be a date like 1980-03-02: left out"}},
+		"1980-02-30": {Line: 1, HasUnreadableDate: true, Warnings: []string{"birth_date must be a date like 1980-03-02: left out"}},
+		"02/03/1980": {Line: 1, HasUnreadableDate: true, Warnings: []string{"birth_date must be a date like 1980-03-02: left out"}},
 	} {
 		require.Equal(t, []importfile.Row{want}, readFrom(t, `{"resourceType":"Patient","birthDate":"`+text+`"}`, nil, importfile.Start), text)
 	}

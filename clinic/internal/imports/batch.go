@@ -177,7 +177,7 @@ func (b *batchImporter) commit(ctx context.Context, end importfile.Position) err
 	}
 	return tx.UpdateImportProgress(ctx, dbgen.UpdateImportProgressParams{
 		ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Status: statusRunning, Created: b.created, Updated: b.updated, Skipped: b.skipped, Failed: b.failed,
-		Warned: b.warned, Position: end.Offset, Line: end.Line,
+		Warned: b.warned, Position: end.Offset, Line: end.Line, FullRowsUntil: end.FullRowsUntil,
 	})
 }
 

@@ -141,3 +141,38 @@ func TestImportOfOwnExport(t *testing.T) {
 	clinictest.RequireImportCounts(t, clinic.Import("fhir-ndjson", changed), 0, 1, 0, 0)
 	require.Equal(t, "souza@example.com", clinic.Get("/patients/" + id)["email"])
 }
+
+// A stray quotation mark makes no patient of several people: its row is refused, and what it
+// would have swallowed comes in where it is a whole row.
+func TestImportOfStrayQuotationMarks(t *testing.T) {
+	t.Parallel()
+	hub := clinictest.NewClinic(t)
+	clinic := hub.AnotherClinic()
+	got := clinic.Import("csv", "nome;obs;telefone;nascimento;codigo\nAna;\"nota;11987654321;01/01/1950;1\nBia;ok;11987654322;02/02/1960;2\nand a note\nCaio;\"outra\";11987654323;03/03/1970;3\nDora;x;11987654324;04/04/1980;4\n")
+	clinictest.RequireImportCounts(t, got, 3, 0, 0, 2)
+	require.Equal(t, []any{
+		object{"line": 2.0, "error": "has a quotation mark that is not closed, or a text behind one that is"},
+		object{"line": 4.0, "error": "may be a part of the text above, whose quotation mark is not closed"},
+	}, got["errors"])
+	require.Equal(t, 5, clinic.QueryInt(`select full_rows_until from clinic.imports where clinic_id = $1`), "a run that goes on in the middle knows it")
+	births := map[any]any{}
+	for _, patient := range clinic.Items("/patients") {
+		births[patient["name"]] = patient["birth_date"]
+	}
+	require.Equal(t, map[any]any{"Bia": "1960-02-02", "Caio": "1970-03-03", "Dora": "1980-04-04"}, births)
+
+	// Nor is one of two rows of which the first lacks its last cells.
+	clinic = hub.AnotherClinic()
+	got = clinic.Import("csv", "nome;telefone;email\nAna;\"11987654321\nBruno;11987654322\";b@example.com\n\"Caio;11987654323\nDora\";11987654324;d@example.com\n\"Eva\nLima\";\"11987654325\n\";\n")
+	clinictest.RequireImportCounts(t, got, 1, 0, 0, 2)
+	require.Equal(t, []any{
+		object{"line": 2.0, "error": "phone has a line break: check the quotation marks"}, object{"line": 4.0, "error": "name has a line break: check the quotation marks"},
+	}, got["errors"])
+	require.Equal(t, "Eva Lima", clinic.Items("/patients")[0]["name"])
+
+	// The lines of a long text are no patients.
+	clinic = hub.AnotherClinic()
+	got = clinic.Import("csv", "nome;telefone;historico\nAna Lima;11987654321;\""+strings.Repeat("Consulta: paciente refere dor\n", 2500)+"\"\nBia Sá;11987654322;\"curta\"\nCaio Rey;11987654323;\n")
+	clinictest.RequireImportCounts(t, got, 2, 0, 0, 1)
+	require.Equal(t, []any{object{"line": 2.0, "error": "is longer than 65536 bytes"}}, got["errors"])
+}

@@ -90,6 +90,9 @@ func (x *patientIndex) match(row parsedRow) decision {
 	case contradiction != "":
 		return decision{problem: fmt.Sprintf("%s is that of %s, and this line is about %s: %s", first.by, care.Initials(first.patient.Name), care.Initials(row.Name), contradiction)}
 	}
+	if row.hasOtherReference(first.patient) { // by CPF: the list has this person twice
+		return decision{patient: first.patient, warning: "external_id is another one than that of " + care.Initials(first.patient.Name) + ", who has this " + first.by + ": left out"}
+	}
 	return decision{patient: first.patient}
 }
 
@@ -146,36 +149,84 @@ func (r parsedRow) compareBirthDate(c *candidate) birthComparison {
 	return birthUnknown
 }
 
-// matchByName returns the patient with a row's name, phone number and birth date; two
-// missing numbers count as the same. Without a birth date on both sides a row describes a
-// patient only if it adds nothing that identifies people, as families share numbers and
-// names.
-func (x *patientIndex) matchByName(row parsedRow) decision {
-	var matching, similar []*candidate
+// namesakes are the patients with a row's name and phone number, by what their birth dates say.
+type namesakes struct {
+	agreeing []*candidate // the birth dates are equal
+	matching []*candidate // no birth date says otherwise, and the row adds nothing that identifies people
+	similar  []*candidate // all others
+}
+
+// findNamesakes returns the patients that a row may describe without an identifier. Two
+// missing phone numbers count as the same.
+func (x *patientIndex) findNamesakes(row parsedRow) (found namesakes) {
 	for _, c := range x.byName[care.FoldName(row.Name)] {
 		birth := row.compareBirthDate(c)
 		switch {
 		case c.Status == store.Anonymized, phoneKey(row.Phone) != phoneKey(c.Phone), row.hasOtherCPF(c), birth == birthDiffers:
+		case row.hasOtherReference(c):
+			found.similar = append(found.similar, c)
 		case birth == birthAgrees:
-			return decision{patient: c}
+			found.agreeing = append(found.agreeing, c)
 		case row.addsIdentity(c):
-			similar = append(similar, c)
+			found.similar = append(found.similar, c)
 		default:
-			matching = append(matching, c)
+			found.matching = append(found.matching, c)
 		}
 	}
-	if i := slices.IndexFunc(matching, func(c *candidate) bool { return !row.hasNewData(c) }); i >= 0 {
-		return decision{patient: matching[i]}
+	return found
+}
+
+// matchByName returns the patient with a row's name, phone number and birth date. Without a
+// birth date on both sides a row describes a patient only if it adds nothing that identifies
+// people, as families share numbers and names.
+func (x *patientIndex) matchByName(row parsedRow) decision {
+	found := x.findNamesakes(row)
+	if row.isUncertain {
+		return found.matchUncertain(row)
 	}
-	switch {
-	case len(matching) > 1:
-		return decision{problem: fmt.Sprintf("%d patients have this name and phone number: add the CPF, the birth date or the external_id", len(matching))}
-	case len(matching) == 1:
-		return decision{patient: matching[0]}
-	case len(similar) > 0 && row.Phone != nil:
-		return decision{warning: fmt.Sprintf("made a new patient beside %s, who has the same name and phone number: neither a CPF nor a birth date shows that they are the same", care.Initials(similar[0].Name))}
+	for _, same := range []struct {
+		candidates []*candidate
+		by, add    string
+	}{
+		{found.agreeing, "name, phone number and birth date", "the CPF or the external_id"},
+		{found.matching, "name and phone number", "the CPF, the birth date or the external_id"},
+	} {
+		if i := slices.IndexFunc(same.candidates, func(c *candidate) bool { return !row.hasNewData(c) }); i >= 0 {
+			return decision{patient: same.candidates[i]}
+		}
+		switch len(same.candidates) {
+		case 0:
+		case 1:
+			return decision{patient: same.candidates[0]}
+		default:
+			return decision{problem: fmt.Sprintf("%d patients have this %s: add %s", len(same.candidates), same.by, same.add)}
+		}
 	}
-	return decision{}
+	if len(found.similar) == 0 || row.Phone == nil {
+		return decision{}
+	}
+	reason := "neither a CPF nor a birth date shows that they are the same"
+	if row.hasOtherReference(found.similar[0]) {
+		reason = "the external_id is another one"
+	}
+	return decision{warning: fmt.Sprintf("made a new patient beside %s, who has the same name and phone number: %s", care.Initials(found.similar[0].Name), reason)}
+}
+
+// matchUncertain decides about a row with a phone number, a CPF or a birth date that cannot
+// be read. It may describe a namesake only if it has nothing new about that patient, and no
+// earlier line describes them; so importing the file again changes nothing.
+func (n namesakes) matchUncertain(row parsedRow) decision {
+	all := slices.Concat(n.agreeing, n.matching, n.similar)
+	isSame := func(c *candidate) bool {
+		return c.firstMatchedLine == 0 && !row.hasNewData(c) && !row.hasOtherReference(c)
+	}
+	if i := slices.IndexFunc(all, isSame); i >= 0 {
+		return decision{patient: all[i]}
+	}
+	if len(all) == 0 {
+		return decision{}
+	}
+	return decision{warning: "made a new patient beside " + care.Initials(all[0].Name) + ", who has the same name: what was left out of this line may say that they differ"}
 }
 
 // addsIdentity reports whether the row has something that identifies people and that the

@@ -34,6 +34,9 @@ type parsedRow struct {
 	ref         reference
 	cpfHash     []byte
 	exportedID  uuid.UUID // the reference, if it is a UUID: the clinic may have exported the file
+	// isUncertain reports that a phone number, a CPF or a birth date was left out because it
+	// cannot be read. It may be another than a namesake's.
+	isUncertain bool
 
 	warnings []string // what was left out, for users and without values
 	problem  string   // why the row cannot be imported, as warnings; "" if it can
@@ -59,7 +62,7 @@ func newRowParser(tx *store.Tx, scope store.Scope, clinic store.Clinic, today ti
 // parse validates a row. What is wrong with its name or reference refuses the row; what is
 // wrong with another field leaves that field out.
 func (p *rowParser) parse(line importLine) parsedRow {
-	row := parsedRow{line: line, warnings: line.Warnings, problem: line.Problem}
+	row := parsedRow{line: line, warnings: line.Warnings, problem: line.Problem, isUncertain: line.HasUnreadableDate}
 	if row.problem != "" {
 		return row
 	}
@@ -83,7 +86,7 @@ func (p *rowParser) parse(line importLine) parsedRow {
 		row.CPF, row.cpfHash = &digits, p.hashCPF(digits)
 		row.check(func(errs *rest.FieldErrors) {
 			errs.Check(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
-		}, func() { row.CPF, row.cpfHash = nil, nil })
+		}, func() { row.CPF, row.cpfHash, row.isUncertain = nil, nil, true })
 	}
 	p.parseBirthDate(&row)
 	return row
@@ -134,6 +137,7 @@ func (p *rowParser) parsePhone(row *parsedRow) {
 			errs.Check(problem == "", "phone", problem)
 		}, func() { row.Phone = nil })
 	}
+	row.isUncertain = row.isUncertain || row.Phone == nil
 }
 
 func (p *rowParser) parseBirthDate(row *parsedRow) {
@@ -145,7 +149,7 @@ func (p *rowParser) parseBirthDate(row *parsedRow) {
 		birthDate := errs.ParseDate(row.line.BirthDate, "birth_date")
 		errs.Check(!birthDate.After(p.today), "birth_date", "must not be in the future")
 		row.BirthDate = &birthDate
-	}, func() { row.BirthDate = nil })
+	}, func() { row.BirthDate, row.isUncertain = nil, true })
 }
 
 // names returns the names that the row has for the patient.
@@ -173,6 +177,12 @@ func (r parsedRow) hasNewData(c *candidate) bool {
 	}
 	return r.newName(c.Name) != c.Name || differs(r.Phone, c.Phone) || differs(r.Email, c.Email) || r.cpfHash != nil && !bytes.Equal(r.cpfHash, c.CpfHmac) ||
 		r.BirthDate != nil && (c.BirthDate == nil || !r.BirthDate.Equal(*c.BirthDate)) || r.Status != "" && r.Status != c.Status || r.addsReference(c)
+}
+
+// hasOtherReference reports whether the patient has another reference in the row's list.
+func (r parsedRow) hasOtherReference(c *candidate) bool {
+	current := c.refs[r.ref.source]
+	return r.ref.text != "" && current != "" && current != r.ref.text
 }
 
 // addsReference reports whether the patient gets the row's reference.

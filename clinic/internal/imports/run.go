@@ -48,7 +48,7 @@ func (s *Service) importUntilDeadline(ctx context.Context, key importKey, import
 	if err != nil {
 		return err
 	}
-	position := importfile.Position{Offset: importState.Position, Line: importState.Line}
+	position := rows.Position()
 	for {
 		batch, err := readBatch(rows)
 		if err != nil {
@@ -74,7 +74,7 @@ type importLine struct {
 }
 
 // readBatch reads up to [batchSize] rows; fewer are the last.
-func readBatch(rows *importfile.Reader) ([]importLine, error) {
+func readBatch(rows importfile.Reader) ([]importLine, error) {
 	var batch []importLine
 	for len(batch) < batchSize {
 		row, err := rows.Next()
@@ -166,7 +166,7 @@ func (s *Service) finish(ctx context.Context, key importKey, status string, prob
 		}
 		now := tx.Now()
 		if err := tx.UpdateImportProgress(ctx, dbgen.UpdateImportProgressParams{
-			ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Status: status, Position: importState.Position, Line: importState.Line, Problem: problem, FinishedAt: &now,
+			ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Status: status, Position: importState.Position, Line: importState.Line, FullRowsUntil: importState.FullRowsUntil, Problem: problem, FinishedAt: &now,
 		}); err != nil {
 			return err
 		}

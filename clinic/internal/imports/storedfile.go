@@ -88,7 +88,7 @@ func (s *Service) openText(ctx context.Context, key importKey, offset int64) (io
 }
 
 // openRows returns the rows of a stored file that its import has not processed.
-func (s *Service) openRows(ctx context.Context, key importKey, importState store.Import) (*importfile.Reader, error) {
+func (s *Service) openRows(ctx context.Context, key importKey, importState store.Import) (importfile.Reader, error) {
 	var header *importfile.Header
 	if importState.Format == string(importfile.CSV) {
 		text, err := s.openText(ctx, key, 0)
@@ -103,5 +103,5 @@ func (s *Service) openRows(ctx context.Context, key importKey, importState store
 	if err != nil {
 		return nil, err
 	}
-	return importfile.NewReader(text, importfile.Position{Offset: importState.Position, Line: importState.Line}, header), nil
+	return importfile.NewReader(text, importfile.Position{Offset: importState.Position, Line: importState.Line, FullRowsUntil: importState.FullRowsUntil}, header), nil
 }

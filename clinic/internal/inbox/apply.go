@@ -62,9 +62,9 @@ func (t *transaction) maskStoredID(ctx context.Context, event *inboundEvent) err
 }
 
 // apply applies an event to a patient whom the transaction has locked. If its appointment
-// is not known, apply changes nothing, unless a user linked this very event (byUser): then
-// it only adds the event to the history.
-func (t *transaction) apply(ctx context.Context, event *inboundEvent, patient uuid.UUID, byUser bool) (applied bool, err error) {
+// is not known, apply changes nothing, unless a user linked this very event
+// (isChosenEntry): then it only adds the event to the history.
+func (t *transaction) apply(ctx context.Context, event *inboundEvent, patient uuid.UUID, isChosenEntry bool) (applied bool, err error) {
 	summary := event.text()
 	switch event.eventType {
 	case events.TypeAppointmentCreated:
@@ -73,7 +73,7 @@ func (t *transaction) apply(ctx context.Context, event *inboundEvent, patient uu
 		}
 	case events.TypeAppointmentCancelled, events.TypeAppointmentReminded, events.TypeAppointmentNoShow:
 		a, err := t.updateBooking(ctx, event, patient)
-		if err != nil || a == nil && !byUser {
+		if err != nil || a == nil && !isChosenEntry {
 			return false, err
 		}
 		if event.eventType != events.TypeAppointmentCancelled && a != nil {

@@ -95,7 +95,7 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 		return result, err
 	}
 	earlier, waiting := divideEarlier(waiting, entry, linking)
-	earlierLinked, err := t.settleAll(ctx, earlier, linking)
+	earlierLinked, err := t.settleLocked(ctx, earlier, linking, linking.SettledBy)
 	if err != nil {
 		return result, err
 	}

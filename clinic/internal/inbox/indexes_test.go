@@ -39,6 +39,8 @@ func TestInboxUsesIndexes(t *testing.T) {
 		{"inboxPage", []string{"inbox_list"}, []any{clinic.ID, "live", "open", 500, 20}},
 		{"uniquePatientsByPhone", []string{"patients_phone", "linked_phones_", "patients_pkey"}, []any{clinic.ID, "live", []string{number}}},
 		{"waitingEntries", []string{"inbox_open_phone", "inbox_open_subject", "inbox_meant"}, []any{clinic.ID, "live", clinic.ID, number, first, clinic.ID, 201, "messaging", subject}},
+		{"lockEntriesAboutSame", []string{"inbox_open_subject"}, []any{clinic.ID, "live", []string{clinic.ID.String()}, clinic.ID, number, 201}},
+		{"subjectsStillWaiting", []string{"inbox_open_subject"}, []any{clinic.ID, "live", []string{clinic.ID.String()}, clinic.ID, number, first, clinic.ID}},
 		{"inboxEntryCandidates", []string{"inbox_patient", "inbox_open_phone", "inbox_email", "inbox_unhashed", "inbox_meant"}, []any{clinic.ID, "live", clinic.ID, []string{number}, [][]byte{{1}}}},
 		{"entriesAwaitingLinking", []string{"inbox_open_phone", "inbox_open_subject"}, []any{clinic.ID, "live", first, clinic.ID, number, "messaging", subject}},
 		{"entriesWithoutEmailHash", []string{"inbox_unhashed"}, []any{clinic.ID, "live", clinic.ID, 500}},

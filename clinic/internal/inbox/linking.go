@@ -80,7 +80,7 @@ func (t *transaction) advanceLinking(ctx context.Context, linking store.Linking)
 	if err != nil {
 		return false, err
 	}
-	if _, err := t.settleAll(ctx, entries, linking); err != nil {
+	if _, _, err := t.settleAll(ctx, entries, linking); err != nil {
 		return false, err
 	}
 	last := rows[len(rows)-1]

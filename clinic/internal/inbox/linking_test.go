@@ -253,3 +253,76 @@ func TestErasureDuringALinking(t *testing.T) {
 	messaging.Send("ignored", "ticket.closed", object{"ticket_id": 8, "resolution": "x"})
 	require.Empty(t, clinic.Items("/integrations/inbox"), "a ticket of hers that was not linked yet is known as forgotten")
 }
+
+// What follows about the tickets of linked entries is settled in steps, each entry once, however
+// many entries of a ticket were linked.
+func TestLinkingOfManyEntriesAboutATicket(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	id := clinic.AddPatient("+5511900001111")
+	AddWaitingEvents(clinic, stranger, messages(60, stranger)...)
+	answers := make([]strangerEvent, 450)
+	for i := range answers {
+		answers[i] = strangerEvent{"message.sent", "ticket 7", object{"body": fmt.Sprintf("Answer %d", i), "ticket_id": 7}}
+	}
+	AddWaitingEvents(clinic, "", answers...)
+	clinic.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	resume := PauseJob(clinic, "linking")
+	done := clinic.OK(200, "POST", InboxEntry(clinic, "event_type = 'contact.created'")+"/link", object{"patient_id": id})
+	require.EqualValues(t, 200, done["also_linked"])
+	require.Equal(t, true, done["still_linking"])
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.linkings where clinic_id = $1 and external_id = 'ticket 7' and phone_key is null`))
+	resume()
+	WaitForLinking(clinic)
+	require.Equal(t, 511, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
+	require.Equal(t, 511, clinic.QueryInt(`select count(distinct source_id) from clinic.interactions where clinic_id = $1`))
+}
+
+// A booking that follows by its number brings its cancellation, which has none: the latest status
+// counts. So does every booking of a contact that is linked.
+func TestLinkingBringsCancellationsWithoutANumber(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	scheduling, began := clinic.ConnectPeer("scheduling"), time.Now().Add(-time.Hour)
+	book := func(minute int, appointment, number string) {
+		scheduling.SendAt(began.Add(time.Duration(minute)*time.Minute), "ignored", "appointment.created", object{
+			"appointment_id": appointment, "client_phone": number, "service": appointment, "datetime": began.Add(72 * time.Hour).UTC().Format(time.RFC3339),
+		})
+	}
+	cancel := func(minute int, appointment string) {
+		scheduling.SendAt(began.Add(time.Duration(minute)*time.Minute), "ignored", "appointment.cancelled", object{"appointment_id": appointment, "reason": "travelling"})
+	}
+	storedStatuses := func(patient string) map[any]any {
+		statuses := map[any]any{}
+		for _, item := range clinic.Items("/patients/" + patient + "/appointments") {
+			statuses[item["service"]] = item["status"]
+		}
+		return statuses
+	}
+	cancel(3, "b2") // it comes first
+	book(1, "b1", stranger)
+	book(2, "b2", stranger)
+	book(4, "b3", stranger)
+	cancel(5, "b3")
+	scheduling.SendAt(began.Add(6*time.Minute), "ignored", "appointment.created", object{ // it takes place again
+		"appointment_id": "b3", "client_phone": stranger, "service": "b3", "status": "scheduled", "datetime": began.Add(96 * time.Hour).UTC().Format(time.RFC3339),
+	})
+	book(7, "b4", stranger)
+	book(8, "b4", "+5521933335555") // another client's by now
+	cancel(9, "b4")
+	patient := clinic.AddPatient(stranger)
+	done := clinic.OK(200, "POST", InboxEntry(clinic, "external_id = 'appointment b1'")+"/link", object{"patient_id": patient})
+	require.Equal(t, map[any]any{"b1": "scheduled", "b2": "cancelled", "b3": "scheduled"}, storedStatuses(patient))
+	require.EqualValues(t, 6, done["also_linked"])
+	require.Equal(t, 2, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'open' and external_id = 'appointment b4'`), "wait for their client")
+
+	const number = "+5521944445555"
+	book(1, "c1", number)
+	cancel(2, "c1")
+	clinic.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": number, "name": "Ana"})
+	other := clinic.AddPatient("+5511900001111")
+	done = clinic.OK(200, "POST", InboxEntry(clinic, "event_type = 'contact.created'")+"/link", object{"patient_id": other})
+	require.EqualValues(t, 2, done["also_linked"])
+	require.Equal(t, map[any]any{"c1": "cancelled"}, storedStatuses(other))
+	require.Nil(t, clinic.Get("/patients/" + other)["next_appointment"])
+}

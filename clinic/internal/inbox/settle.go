@@ -90,8 +90,8 @@ func (t *transaction) applyWithWaiting(ctx context.Context, event *inboundEvent,
 // beginLinking settles the locked entries of a linking that begins, and leaves the rest to
 // the job. It returns how many it settled and whether there are more.
 func (t *transaction) beginLinking(ctx context.Context, linking store.Linking, rows []dbgen.WaitingEntriesRow, entries []store.InboxEntry) (n int, hasMore bool, err error) {
-	if n, err = t.settleAll(ctx, entries, linking); err != nil || len(rows) <= MaxLinkedPerTransaction {
-		return n, false, err
+	if n, hasMore, err = t.settleAll(ctx, entries, linking); err != nil || len(rows) <= MaxLinkedPerTransaction {
+		return n, hasMore, err
 	}
 	last := rows[MaxLinkedPerTransaction-1]
 	if err := t.InsertLinking(ctx, dbgen.InsertLinkingParams{
@@ -112,15 +112,107 @@ func (t *transaction) enqueueLinking(ctx context.Context, run linkingRun) error 
 }
 
 // settleAll applies locked entries, in the order of their events, to the patient of a
-// linking or to the patient they are meant for. The transaction has locked the patients.
-// settleAll returns how many it settled. An entry stays open if its appointment is not
-// known or if it fails; that does not keep the others open.
-func (t *transaction) settleAll(ctx context.Context, entries []store.InboxEntry, linking store.Linking) (n int, err error) {
+// linking or to the patient they are meant for, and then what waits about the appointments and
+// tickets of those that followed by their number. The transaction has locked the patients.
+// settleAll returns how many it settled, and whether the job settles more of what follows. An
+// entry stays open if its appointment is not known or if it fails; that does not keep the others
+// open.
+func (t *transaction) settleAll(ctx context.Context, entries []store.InboxEntry, linking store.Linking) (n int, hasMore bool, err error) {
+	n, err = t.settleLocked(ctx, entries, linking, linking.SettledBy)
+	if err != nil || n == 0 || linking.PhoneKey == nil {
+		return n, false, err
+	}
+	also, hasMore, err := t.settleSameSubjects(ctx, entries, linking)
+	return n + also, hasMore, err
+}
+
+// settleSameSubjects settles the entries about the appointments and tickets of some entries that
+// a linking has just settled by their number: a cancellation often has none. As with an event
+// that arrives, another person's booking does not follow. With those entries it settles at most
+// [MaxLinkedPerTransaction], the oldest, and leaves the rest to the job.
+func (t *transaction) settleSameSubjects(ctx context.Context, entries []store.InboxEntry, linking store.Linking) (n int, hasMore bool, err error) {
+	ids := make([]uuid.UUID, len(entries))
+	for i, entry := range entries {
+		ids[i] = entry.ID
+	}
+	limit := max(MaxLinkedPerTransaction-len(entries), 0)
+	waiting, err := t.LockEntriesAboutSame(ctx, dbgen.LockEntriesAboutSameParams{
+		ClinicID: linking.ClinicID, Env: linking.Env, PhoneKey: *linking.PhoneKey, PatientID: linking.PatientID, Ids: ids, RowLimit: limit + 1,
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	if len(waiting) > limit {
+		hasMore = true
+		slices.SortFunc(waiting, func(a, b store.InboxEntry) int {
+			return compareEntries(a.OccurredAt, b.OccurredAt, a.ID, b.ID)
+		})
+		waiting = waiting[:limit]
+		if err := t.leaveSameSubjects(ctx, linking, ids, waiting); err != nil {
+			return 0, false, err
+		}
+	}
+	for len(waiting) > 0 {
+		subject := store.Linking{ClinicID: linking.ClinicID, Env: linking.Env, PatientID: linking.PatientID, Source: waiting[0].Source, ExternalID: waiting[0].ExternalID}
+		same, others := divideBySubject(waiting, subject)
+		settled, err := t.settleLocked(ctx, same, subject, linking.SettledBy)
+		if err != nil {
+			return n, hasMore, err
+		}
+		n, waiting = n+settled, others
+	}
+	return n, hasMore, nil
+}
+
+// leaveSameSubjects leaves to the job what follows after some entries, the oldest, about the
+// appointments and tickets of the entries with ids: in a linking for each. No user began it, so
+// that another person's booking does not follow there either.
+func (t *transaction) leaveSameSubjects(ctx context.Context, linking store.Linking, ids []uuid.UUID, oldest []store.InboxEntry) error {
+	var last store.InboxEntry
+	if len(oldest) > 0 {
+		last = oldest[len(oldest)-1]
+	}
+	subjects, err := t.SubjectsStillWaiting(ctx, dbgen.SubjectsStillWaitingParams{
+		ClinicID: linking.ClinicID, Env: linking.Env, PhoneKey: *linking.PhoneKey, PatientID: linking.PatientID, Ids: ids, AfterAt: last.OccurredAt, AfterID: last.ID,
+	})
+	if err != nil {
+		return err
+	}
+	for _, subject := range subjects {
+		id := store.NewID()
+		if err := t.InsertLinking(ctx, dbgen.InsertLinkingParams{
+			ClinicID: linking.ClinicID, Env: linking.Env, ID: id, PatientID: linking.PatientID, Source: subject.Source, ExternalID: &subject.ExternalID,
+			AfterAt: last.OccurredAt, AfterID: last.ID, CreatedAt: t.Now(),
+		}); err != nil {
+			return err
+		}
+		if err := t.enqueueLinking(ctx, linkingRun{linking.ClinicID, linking.Env, id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// divideBySubject returns the entries about the ticket or appointment of a linking, and the others.
+func divideBySubject(entries []store.InboxEntry, linking store.Linking) (same, others []store.InboxEntry) {
+	for _, entry := range entries {
+		if hasSameSubject(entry, linking) {
+			same = append(same, entry)
+		} else {
+			others = append(others, entry)
+		}
+	}
+	return same, others
+}
+
+// settleLocked is [transaction.settleAll] without what follows. user is who linked them, nil if
+// an event did.
+func (t *transaction) settleLocked(ctx context.Context, entries []store.InboxEntry, linking store.Linking, user *uuid.UUID) (n int, err error) {
 	slices.SortFunc(entries, func(a, b store.InboxEntry) int {
 		return compareEntries(a.OccurredAt, b.OccurredAt, a.ID, b.ID)
 	})
 	err = t.nested(ctx, func(nested *transaction) (err error) {
-		n, err = nested.settleEach(ctx, entries, linking)
+		n, err = nested.settleEach(ctx, entries, linking, user)
 		return err
 	})
 	if err == nil || endsTransaction(ctx, err) {
@@ -130,7 +222,7 @@ func (t *transaction) settleAll(ctx context.Context, entries []store.InboxEntry,
 	for i, entry := range entries {
 		settled := 0
 		err := t.nested(ctx, func(nested *transaction) (err error) {
-			settled, err = nested.settleEach(ctx, entries[i:i+1], linking)
+			settled, err = nested.settleEach(ctx, entries[i:i+1], linking, user)
 			return err
 		})
 		switch {
@@ -167,7 +259,7 @@ func compareEntries(timeA, timeB time.Time, idA, idB uuid.UUID) int {
 	return bytes.Compare(idA[:], idB[:])
 }
 
-func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry, linking store.Linking) (n int, err error) {
+func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry, linking store.Linking, user *uuid.UUID) (n int, err error) {
 	isStale := false // settling an entry may have settled others of these
 	followers := followerCheck{transaction: t, linking: linking, patients: make(map[string][]store.Patient)}
 	for _, entry := range entries {
@@ -184,7 +276,7 @@ func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry
 			settled, err = t.settleInTurn(ctx, entry)
 			isStale = true
 		} else if settled, err = followers.includes(ctx, entry); settled {
-			settled, err = t.settle(ctx, entry, linking.PatientID, linking.SettledBy, false)
+			settled, err = t.settle(ctx, entry, linking.PatientID, user, false)
 		}
 		if err != nil {
 			return n, err
@@ -217,9 +309,9 @@ func (t *transaction) settleInTurn(ctx context.Context, entry store.InboxEntry) 
 	return err == nil, err
 }
 
-// settle applies an open entry to a patient and marks it as linked. byUser is that of
-// [transaction.apply]; user is nil unless a user linked it.
-func (t *transaction) settle(ctx context.Context, entry store.InboxEntry, patient uuid.UUID, user *uuid.UUID, byUser bool) (settled bool, err error) {
+// settle applies an open entry to a patient and marks it as linked. isChosenEntry is
+// that of [transaction.apply]; user is nil unless a user linked it, or an entry of the same source.
+func (t *transaction) settle(ctx context.Context, entry store.InboxEntry, patient uuid.UUID, user *uuid.UUID, isChosenEntry bool) (settled bool, err error) {
 	event, err := t.openEntry(entry)
 	if err != nil {
 		return false, err
@@ -227,7 +319,7 @@ func (t *transaction) settle(ctx context.Context, entry store.InboxEntry, patien
 	if err := t.resolveErasedAppointment(ctx, &event); err != nil {
 		return false, err
 	}
-	if applied, err := t.apply(ctx, &event, patient, byUser); err != nil || !applied {
+	if applied, err := t.apply(ctx, &event, patient, isChosenEntry); err != nil || !applied {
 		return false, err
 	}
 	now := t.Now()

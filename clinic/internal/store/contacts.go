@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -12,21 +14,24 @@ import (
 
 // Kinds of earlier contacts, as the database has them.
 const (
-	contactName  = "name"
-	contactPhone = "phone"
-	contactEmail = "email"
-	contactCPF   = "cpf" // its keyed hash, in hexadecimal
+	contactName       = "name"        // that a user linked; of records too, from before there was the next kind
+	contactFormerName = "former_name" // of the patient's record
+	contactPhone      = "phone"
+	contactEmail      = "email"
+	contactCPF        = "cpf" // its keyed hash, in hexadecimal
 )
 
 // contactContext binds an encrypted earlier contact to its row.
 func contactContext(id uuid.UUID) string { return "earlier/" + id.String() }
 
-// EarlierContacts are the names, numbers, addresses and CPFs that a patient had before.
+// EarlierContacts are the names, numbers, addresses and CPFs that a patient had before, the
+// newest first.
 type EarlierContacts struct {
-	Names     []string
-	Phones    []string
-	Emails    []string
-	CPFHashes [][]byte
+	Names       []string // of the record, or linked by a user
+	FormerNames []string // those of them that the record had for sure
+	Phones      []string
+	Emails      []string
+	CPFHashes   [][]byte
 }
 
 // saveEarlierContacts stores the identifiers that a change replaces, encrypted. A later
@@ -44,7 +49,7 @@ func (t *Tx) saveEarlierContacts(ctx context.Context, scope Scope, patient uuid.
 		kind          string
 		before, after *string
 	}{
-		{contactName, &before.Name, &after.Name}, {contactPhone, before.Phone, after.Phone}, {contactEmail, before.Email, after.Email},
+		{contactFormerName, &before.Name, &after.Name}, {contactPhone, before.Phone, after.Phone}, {contactEmail, before.Email, after.Email},
 		{contactCPF, hashCPF(before.CPF), hashCPF(after.CPF)},
 	} {
 		if contact.before == nil || equal(contact.before, contact.after) {
@@ -54,7 +59,7 @@ func (t *Tx) saveEarlierContacts(ctx context.Context, scope Scope, patient uuid.
 		err := t.InsertEarlierContact(ctx, dbgen.InsertEarlierContactParams{
 			ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Kind: contact.kind,
 			ValueEnc:  t.Host.Sealer.Seal([]byte(*contact.before), contactContext(id)),
-			ValueHmac: t.keyedHash(scope, contact.kind, *contact.before), CreatedAt: t.Now(),
+			ValueHmac: t.contactHash(scope, contact.kind, *contact.before), CreatedAt: t.Now(),
 		})
 		if err != nil {
 			return err
@@ -63,13 +68,22 @@ func (t *Tx) saveEarlierContacts(ctx context.Context, scope Scope, patient uuid.
 	return nil
 }
 
-// AddKnownName stores, encrypted, that a patient is called by a name too, as an earlier one:
-// an erasure needs it, and events with it are the patient's.
+// contactHash returns the keyed hash of an earlier contact. Both kinds of names have the same.
+func (t *Tx) contactHash(scope Scope, kind, value string) []byte {
+	if kind == contactFormerName {
+		kind = contactName
+	}
+	return t.keyedHash(scope, kind, value)
+}
+
+// AddKnownName stores, encrypted, that a patient is called by a name too: an erasure needs it,
+// and events with it are the patient's. It may be the name of another person who writes from
+// the same number, so that connected products never learn it.
 func (t *Tx) AddKnownName(ctx context.Context, scope Scope, patient uuid.UUID, name string) error {
 	id, folded := NewID(), FoldName(name)
 	return t.InsertEarlierContact(ctx, dbgen.InsertEarlierContactParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Kind: contactName,
-		ValueEnc: t.Host.Sealer.Seal([]byte(folded), contactContext(id)), ValueHmac: t.keyedHash(scope, contactName, folded), CreatedAt: t.Now(),
+		ValueEnc: t.Host.Sealer.Seal([]byte(folded), contactContext(id)), ValueHmac: t.contactHash(scope, contactName, folded), CreatedAt: t.Now(),
 	})
 }
 
@@ -82,7 +96,7 @@ func (t *Tx) PatientsKnownAs(ctx context.Context, scope Scope, patients []Patien
 	}
 	return t.PatientsByEarlierName(ctx, dbgen.PatientsByEarlierNameParams{
 		ClinicID: scope.Clinic, Env: scope.Env, Patients: ids,
-		Hashes: [][]byte{t.keyedHash(scope, contactName, name), t.keyedHash(scope, contactName, FoldName(name))},
+		Hashes: [][]byte{t.contactHash(scope, contactName, name), t.contactHash(scope, contactName, FoldName(name))},
 	})
 }
 
@@ -92,6 +106,7 @@ func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, pati
 	if err != nil {
 		return contacts, err
 	}
+	slices.SortFunc(rows, func(a, b dbgen.DeleteEarlierContactsRow) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	for _, row := range rows {
 		plain, err := t.Host.Sealer.Open(row.ValueEnc, contactContext(row.ID))
 		if err != nil {
@@ -101,6 +116,8 @@ func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, pati
 		switch row.Kind {
 		case contactName:
 			contacts.Names = append(contacts.Names, value)
+		case contactFormerName:
+			contacts.Names, contacts.FormerNames = append(contacts.Names, value), append(contacts.FormerNames, value)
 		case contactPhone:
 			contacts.Phones = append(contacts.Phones, value)
 		case contactEmail:

@@ -14,7 +14,8 @@ import (
 // PatientIdentity is everything by which a patient is or was known.
 type PatientIdentity struct {
 	ID        uuid.UUID
-	Names     []string // the present one first
+	Names     []string // the present one first, with those that a user linked
+	OwnNames  []string // those that the record had before, the newest first
 	Emails    []string
 	Phones    []string // of linked numbers, their phone keys
 	CPFHashes [][]byte // of earlier CPFs
@@ -39,6 +40,7 @@ func (t *Tx) ReadAndDeleteIdentity(ctx context.Context, scope Scope, p Patient) 
 		return nil, err
 	}
 	identity.Names = append(identity.Names, earlier.Names...)
+	identity.OwnNames = earlier.FormerNames
 	identity.Phones = append(identity.Phones, earlier.Phones...)
 	identity.Emails = append(identity.Emails, earlier.Emails...)
 	identity.CPFHashes = earlier.CPFHashes

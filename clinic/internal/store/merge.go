@@ -21,17 +21,17 @@ import (
 // MergeUndoPeriod is how long after a merge it can be undone.
 const MergeUndoPeriod = 30 * 24 * time.Hour
 
-// patientColumn is a column that refers to patients, of a table whose rows a merge moves.
-type patientColumn struct {
+// MovedColumn is a column that refers to patients, of a table whose rows a merge moves.
+type MovedColumn struct {
 	table, column string
 	key           string // the other columns of the primary key
 	isTimed       bool   // updated_at says when the row changed
 }
 
-// patientColumns are the columns that refer to patients, in the order in which
+// MovedColumns are the columns whose rows a merge moves, in the order in which
 // [Store.InTx] locks their rows. Besides these, clinic.import_matches refer to patients,
 // which a merge deletes, and clinic.deletion_requests, whose patients are not merged.
-var patientColumns = []patientColumn{
+var MovedColumns = []MovedColumn{
 	{"linkings", "patient_id", "id", false},
 	{"inbox", "patient_id", "id", false},
 	{"inbox", "meant_for", "id", false},
@@ -139,23 +139,24 @@ func (t *Tx) moveAndDelete(ctx context.Context, scope Scope, merged, survivor Pa
 	if err != nil {
 		return err
 	}
-	for _, column := range patientColumns {
+	for _, column := range MovedColumns {
 		keys, err := t.movePatientRows(ctx, scope, column, merged.ID, survivor.ID, nil)
 		if err != nil {
 			return err
 		}
 		if len(keys) > 0 {
-			state.Moved[column.name()] = keys
+			state.Moved[column.Name()] = keys
 		}
 	}
 	return t.DeletePatientRow(ctx, scope.Clinic, scope.Env, merged.ID)
 }
 
-func (c patientColumn) name() string { return c.table + "." + c.column }
+// Name returns table.column.
+func (c MovedColumn) Name() string { return c.table + "." + c.column }
 
 // movePatientRows moves rows from a patient to another and returns their keys; with keys,
 // only those rows.
-func (t *Tx) movePatientRows(ctx context.Context, scope Scope, c patientColumn, from, to uuid.UUID, keys []string) ([]string, error) {
+func (t *Tx) movePatientRows(ctx context.Context, scope Scope, c MovedColumn, from, to uuid.UUID, keys []string) ([]string, error) {
 	set := ""
 	args := []any{scope.Clinic, scope.Env, from, to, keys}
 	if c.isTimed {

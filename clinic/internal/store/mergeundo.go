@@ -86,8 +86,8 @@ func (t *Tx) restoreMerged(ctx context.Context, scope Scope, merge dbgen.ClinicP
 			return mapPatientConflict(err)
 		}
 	}
-	for _, column := range patientColumns {
-		if keys := state.Moved[column.name()]; len(keys) > 0 {
+	for _, column := range MovedColumns {
+		if keys := state.Moved[column.Name()]; len(keys) > 0 {
 			if _, err := t.movePatientRows(ctx, scope, column, survivor.ID, merge.MergedID, keys); err != nil {
 				return err
 			}

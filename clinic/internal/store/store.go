@@ -1,7 +1,8 @@
 // Package store holds the clinic's SQL (queries/*.sql, with the code that sqlc generates
 // from it in dbgen) and the changes of patients, records, appointments, interactions and
-// payments. A change publishes its events in its own transaction, so that no caller can
-// forget them.
+// payments. A change that is a method here publishes its events in its own transaction.
+// Queries of dbgen publish nothing: outside of this package these tables are only read, but for
+// the writes that silentWrites lists in hub/hubtest/queries_test.go.
 package store
 
 //go:generate make -C ../../.. generate

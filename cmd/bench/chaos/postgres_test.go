@@ -62,3 +62,22 @@ func TestChaosPostgresKilled(t *testing.T) {
 
 // backendGrace is how long a backend may outlive its server.
 const backendGrace = 3 * time.Second
+
+// PostgreSQL is away for longer than leases last: what was attempted before is stored when it
+// is back, and not attempted again.
+func TestChaosPostgresAwayForLong(t *testing.T) {
+	t.Parallel()
+	bed := newTestbed(t, receiver.Options{})
+	replica := bed.newReplica("a")
+	replica.startReady()
+	bed.setUp(replica)
+	publisher := bed.startPublisher(replica.baseURL())
+	runLoad(time.Second)
+	bed.postgres.Kill()
+	sent := publisher.stop()
+	runLoad(leaseTime + 2*time.Second)
+	bed.postgres.Start()
+	replica.awaitReady()
+	t.Logf("answers: %v; settled after %s", publisher.responseCounts(replica.baseURL()), bed.awaitSettled(leaseTime+recoveryTime).Round(time.Millisecond))
+	require.Zero(t, bed.requireBalance(publisher, sent).Duplicated)
+}

@@ -22,7 +22,7 @@ async function list(browser) {
 	await shows(page, "Needs attention", "[role=table]");
 	await page.keyboard.press("j");
 	await page.keyboard.press("Enter");
-	await page.waitForURL(`${base}/${place.deletion}`);
+	await page.waitForURL(`${base}/${place.ended}`); // the newest
 	await states(page, base, api, "account-deletions", "No deletion requests");
 }
 
@@ -47,6 +47,8 @@ async function acknowledge(browser) {
 	await shows(page, "By telephone");
 	await shows(page, "Bia");
 	await look(page, "account-deletion-completed");
+	await page.goto(`${base}/${place.ended}`);
+	await shows(page, /Connection ended on .*: inform it yourself, then acknowledge/);
 	const none = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11";
 	await page.goto(`${base}/${none}`);
 	await shows(page, `There is no deletion request ${none}.`);

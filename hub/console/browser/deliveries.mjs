@@ -5,7 +5,7 @@ const rows = (page) => page.locator("[data-row-link]");
 
 async function logsIn(browser) {
 	const page = await visit(browser, { locale: "en-US" });
-	await page.goto(`${place.url}/deliveries?status=parked&bogus=1`);
+	await page.goto(`${place.url}/deliveries?type=none.such&bogus=1`);
 	await shows(page, "Password");
 	await look(page, "login");
 	await logIn(page, "wrong password");
@@ -13,8 +13,16 @@ async function logsIn(browser) {
 	await look(page, "login-wrong");
 	await logIn(page);
 	await shows(page, "Nothing matches these filters");
-	await page.waitForURL(`${place.url}/deliveries?status=parked`); // what no filter is, is dropped
+	await page.waitForURL(`${place.url}/deliveries?type=none.such`); // what no filter is, is dropped
 	await look(page, "deliveries-nothing");
+	await page.goto(`${place.url}/deliveries?status=nope&tenant=zzz&type=order.refused`);
+	await shows(page, "These filters of the address are not valid and were ignored: status:nope, tenant:zzz", "[role=alert]");
+	expect(await page.waitForFunction(() => document.querySelectorAll("[data-row-link]").length === 1), "the valid filter holds");
+	await look(page, "deliveries-ignored");
+	await page.getByRole("button", { name: "Remove the filter type:order.refused" }).click();
+	await page.waitForURL(`${place.url}/deliveries`);
+	expect((await page.locator("[role=alert]").allInnerTexts()).join("") === "", "what was ignored is said once");
+	await page.goto(`${place.url}/deliveries?type=none.such`);
 	await page.getByRole("button", { name: "Clear filters" }).click();
 	await rows(page).first().waitFor();
 	expect(page.url() === `${place.url}/deliveries`, "defaults are not in the address");

@@ -16,6 +16,8 @@ async function shown(browser) {
 	await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("curl"));
 	const curl = await page.evaluate(() => navigator.clipboard.readText());
 	expect(curl.includes("/hook'") && curl.includes(`it'\\''s late`), `the command is complete: ${curl}`);
+	expect(curl.includes(`"data":${place.data.replaceAll("'", "'\\''")}}'`), `the command has the bytes that were sent: ${curl}`);
+	for (const text of ['"big": 1152921504606846977', '"dec": 0.1234567890123456789012345', '"exp": 1e40', '"neg": -0', '"list": []']) await shows(page, text, "pre");
 	expect(!/signature|whsec|sha256=/i.test(curl), `the command has no signature: ${curl}`);
 	await page.getByRole("button", { name: "Copy link" }).click();
 	await page.waitForFunction(async () => (await navigator.clipboard.readText()) === window.location.href);

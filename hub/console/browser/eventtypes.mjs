@@ -27,10 +27,11 @@ async function lists(browser) {
 	await form.getByRole("button", { name: "Describe event type" }).click();
 	await shows(page, "example.customer.age must be an integer", "[role=dialog] [role=alert]");
 	await look(page, "event-types-create");
-	await form.getByLabel("Example of the data").fill('{"customer":{"age":42}}');
+	await form.getByLabel("Example of the data").fill('{"customer":{"age":42},"big":1152921504606846977}');
 	await form.getByRole("button", { name: "Describe event type" }).click();
 	await shows(page, "order.created", "h1");
 	await shows(page, '"age": 42', "pre");
+	await shows(page, '"big": 1152921504606846977', "pre");
 	await look(page, "event-type");
 	id = page.url().split("/").pop().split("?")[0];
 	await page.getByRole("button", { name: "Change event type" }).click();
@@ -38,6 +39,7 @@ async function lists(browser) {
 	await dialog(page).getByRole("button", { name: "Change event type" }).click();
 	await dialog(page).waitFor({ state: "detached" });
 	await shows(page, "Deprecated", "article");
+	await shows(page, '"big": 1152921504606846977', "pre");
 	await page.goto(`${place.url}/event-types?product=shop`);
 	await shows(page, "Schema · Example · Deprecated");
 	const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Webhooks as OpenAPI" }).click()]);

@@ -76,12 +76,12 @@ type testAlertOutput struct {
 func (a *API) alertRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/api/v1/alerts", operators, 200, "alerts.list", "List alerts", rest.Handle(a.listAlerts)),
-		rest.Post("/api/v1/alerts", admins, 201, "alerts.create", "Make an alert by e-mail or webhook; the answer shows a webhook's secret once", rest.Handle(a.createAlert)),
+		rest.Post("/api/v1/alerts", admins, 201, "alerts.create", "Make an alert by e-mail or webhook; the response shows a webhook's secret once", rest.Handle(a.createAlert)),
 		rest.Get("/api/v1/alerts/{id}", operators, 200, "alerts.get", "Show an alert", rest.Handle(a.getAlert)),
 		rest.Put("/api/v1/alerts/{id}", admins, 200, "alerts.update", "Replace an alert's settings, keeping its kind and secret", rest.Handle(a.updateAlert)),
 		rest.Delete("/api/v1/alerts/{id}", admins, 204, "alerts.delete", "Delete an alert", rest.Handle(a.deleteAlert)),
 		rest.Post("/api/v1/alerts/{id}/test", admins, 202, "alerts.test", "Send a test to an alert", rest.Handle(a.testAlert)),
-		rest.Post("/api/v1/alerts/{id}/rotate-secret", admins, 200, "alerts.rotate-secret", "Give an alert's webhooks a new secret; the answer shows it once", rest.Handle(a.rotateAlertSecret)),
+		rest.Post("/api/v1/alerts/{id}/rotate-secret", admins, 200, "alerts.rotate-secret", "Give an alert's webhooks a new secret; the response shows it once", rest.Handle(a.rotateAlertSecret)),
 	}
 }
 

@@ -124,6 +124,7 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	settings := huma.DefaultConfig(Title, deps.Version)
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // package reference serves them
 	settings.CreateHooks = nil                                                 // no $schema in answers
+	settings.Formats = httpx.JSONFormats()
 	settings.Info.Description = description
 	settings.Servers = []*huma.Server{{URL: "/", Description: "This hub"}}
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -201,7 +202,7 @@ func (a *API) complete(op huma.Operation) {
 	own := op.Responses[strconv.Itoa(op.DefaultStatus)]
 	switch op.OperationID {
 	case "events.publish", "events.publish-batch":
-		op.Responses["200"] = &huma.Response{Description: "All of it was accepted before, with the same id or Idempotency-Key: the first answer", Content: own.Content}
+		op.Responses["200"] = &huma.Response{Description: "All of it was accepted before, with the same id or Idempotency-Key: the first response", Content: own.Content}
 	case "replays.create", "endpoints.recover":
 		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[maintain.Replay]())
 		op.Responses["200"] = &huma.Response{Description: "Dry run: the count", Content: a.content(reflect.TypeFor[ReplayCount]())}

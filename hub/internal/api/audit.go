@@ -42,7 +42,7 @@ type listAuditInput struct {
 	Action     string    `query:"action" maxLength:"64" doc:"Only this action, e.g. keys.rotate"`
 	Resource   string    `query:"resource" maxLength:"64" doc:"Only this kind of resource, e.g. keys"`
 	ResourceID string    `query:"resource_id" maxLength:"64" doc:"Only what was done to the thing with this id"`
-	Routine    string    `query:"routine" enum:"true,false" default:"true" doc:"false: without status checks and received webhooks of peers that were answered without an error; an action asked for is always there"`
+	Routine    string    `query:"routine" enum:"true,false" default:"true" doc:"false: without status checks and received webhooks of peers that got a response without an error; an action asked for is always there"`
 	TenantID   uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only what concerned this tenant"`
 	Subject    string    `query:"subject_id" maxLength:"64" doc:"Only what was about this person's data"`
 	Since      time.Time `query:"since" doc:"Not before"`

@@ -24,12 +24,12 @@ type DeliveryQuery struct {
 	EndpointID    string `query:"endpoint_id" format:"uuid" doc:"Only deliveries to this endpoint"`
 	EventType     string `query:"event_type" maxLength:"128" doc:"Only this event type, in full"`
 	Status        string `query:"status" enum:"pending,delivered,parked,failed,failing" doc:"Only deliveries that stand there now; failing: pending after failed attempts, parked or failed"`
-	StatusCode    int    `query:"status_code" minimum:"100" maximum:"999" doc:"Only deliveries whose last attempt was answered with this HTTP status"`
+	StatusCode    int    `query:"status_code" minimum:"100" maximum:"999" doc:"Only deliveries whose last attempt got a response with this HTTP status"`
 	CorrelationID string `query:"correlation_id" maxLength:"200" doc:"Only events with this correlation id"`
 	EventID       string `query:"event_id" maxLength:"64" doc:"Only deliveries of this event" example:"evt_0123456789abcdef"`
 	Q             string `query:"q" maxLength:"200" doc:"An event id, a delivery id or a correlation id: whichever was copied"`
-	Since         string `query:"since" format:"date-time" doc:"Accepted at this time or later"`
-	Until         string `query:"until" format:"date-time" doc:"Accepted before this time"`
+	Since         string `query:"since" format:"date-time" doc:"Of events accepted at this time or later"`
+	Until         string `query:"until" format:"date-time" doc:"Of events accepted before this time"`
 }
 
 // filter checks the query and turns it into the log's filter.

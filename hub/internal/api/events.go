@@ -29,7 +29,7 @@ type Published struct {
 
 // publishInput and publishBatchInput describe what the gateway reads.
 type publishInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"The same key and body again: 200 with the first answer. Another body: 409. Kept 45 days"`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"1" maxLength:"200" doc:"Printable ASCII, not only blanks. The same key and body again: 200 with the first response. Another body: 409. Kept 45 days"`
 	Body           Publication
 }
 
@@ -44,7 +44,7 @@ type publishOutput struct {
 }
 
 type publishBatchInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"Speaks for the whole batch: the same key and body again: 200 with the first answer. Another body: 409. Kept 45 days. Events with an id go by that"`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"1" maxLength:"200" doc:"Printable ASCII, not only blanks. Speaks for the whole batch: the same key and body again: 200 with the first response. Another body: 409. Kept 45 days. Events with an id go by that"`
 	Body           struct {
 		Events []Publication `json:"events" minItems:"1" maxItems:"500" nullable:"false" doc:"All are stored, or none"`
 	} `nameHint:"PublicationBatch"`

@@ -1,11 +1,12 @@
 package api
 
 import (
-	"integrationhub/hub/module/rest"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub/module/rest"
 )
 
 // Row is a row of the table as tests see it.

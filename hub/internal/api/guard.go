@@ -179,7 +179,7 @@ func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, scopes []s
 	}
 	for _, scope := range scopes {
 		if !keys.Allows(principal.Scopes, scope) {
-			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", scope)
+			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s; issue a key that has it.", scope)
 		}
 	}
 	if a.deps.KeyLimiter != nil {

@@ -15,7 +15,7 @@ type HealthCheck struct {
 
 // Health is the state of the installation, as one process sees it.
 type Health struct {
-	Version string        `json:"version" example:"1.4.0" doc:"Of the process that answered"`
+	Version string        `json:"version" example:"1.4.0" doc:"Of the process that responded"`
 	Now     time.Time     `json:"now" doc:"Its clock"`
 	Checks  []HealthCheck `json:"checks" nullable:"false" maxItems:"50" doc:"The checks of hub doctor that need no count of the log"`
 }

@@ -88,7 +88,7 @@ type linkOutput struct {
 
 // IntegrationTest is the result of a probe.
 type IntegrationTest struct {
-	OK         bool     `json:"ok" doc:"Whether the other side answered as it should"`
+	OK         bool     `json:"ok" doc:"Whether the other side responded as it should"`
 	Status     string   `json:"status" enum:"active,inactive,error" doc:"Of the integration, now"`
 	Error      *string  `json:"error" doc:"What is wrong, for people"`
 	Code       *string  `json:"code" doc:"The same for programs" example:"peer_unreachable"`

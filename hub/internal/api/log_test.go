@@ -29,11 +29,11 @@ func TestDeliveryInTheLog(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()
 	endpoint := b.endpoint(b.live[0], anywhere)
-	event := b.ok(202, "POST", "/events", b.live[0], `{"event_type":"a.b","data":{"n":1,"cpf":"529.982.247-25"},"correlation_id":"story"}`)
+	event := b.ok(202, "POST", "/events", b.live[0], `{"event_type":"a.b","data":{"n":1, "big":1152921504606846977,"neg":-0,"cpf":"529.982.247-25"},"correlation_id":"story"}`)
 	require.Equal(t, []string{"deliveries", "id"}, fieldsOf(event))
 	require.EqualValues(t, 1, event["deliveries"])
 	detail := b.settled(event["id"].(string), "delivered")
-	require.Equal(t, slices.Sorted(slices.Values(append([]string{"attempts", "waiting"}, itemFields...))), fieldsOf(detail))
+	require.Equal(t, slices.Sorted(slices.Values(append([]string{"attempts", "payload_text", "waiting"}, itemFields...))), fieldsOf(detail))
 	item := items(b.ok(200, "GET", "/deliveries", b.support, ""))[0]
 	require.Equal(t, itemFields, fieldsOf(item))
 	for field, value := range map[string]any{
@@ -48,6 +48,9 @@ func TestDeliveryInTheLog(t *testing.T) {
 	require.Equal(t, sorted("id product event_type timestamp correlation_id data"), fieldsOf(payload))
 	require.Equal(t, event["id"], payload["id"])
 	require.NotContains(t, payload["data"].(map[string]any)["cpf"], "529.982", "CPF numbers are masked")
+
+	text := detail["payload_text"].(string)
+	require.True(t, strings.HasSuffix(text, `"correlation_id":"story","data":{"n":1, "big":1152921504606846977,"neg":-0,"cpf":"***.***.***-25"}}`), text)
 
 	attempts := detail["attempts"].([]any)
 	require.Len(t, attempts, 1)
@@ -162,6 +165,12 @@ func TestEveryDeliveryFilterHasAnEffect(t *testing.T) {
 		require.Equal(t, want, found[0]["id"], path)
 	}
 	require.Empty(t, items(b.ok(200, "GET", "/events?since=2999-01-01T00:00:00Z", b.admin, "")))
+	for _, event := range items(b.ok(200, "GET", "/events", b.admin, "")) {
+		at := url.QueryEscape(event["created_at"].(string))
+		since, until := items(b.ok(200, "GET", "/events?since="+at, b.admin, "")), items(b.ok(200, "GET", "/events?until="+at, b.admin, ""))
+		require.Contains(t, since, event, "whoever begins with the time of an event gets that event")
+		require.NotContains(t, until, event)
+	}
 }
 
 func TestBadQueriesOfTheLog(t *testing.T) {

@@ -30,7 +30,7 @@ type createProductInput struct {
 
 // ProductValidation is part of a product's settings.
 type ProductValidation struct {
-	Validation string `json:"validation,omitempty" enum:"off,warn,reject" doc:"What happens to published events whose data does not agree with the schema of their type: off, they are not checked; warn, the answer has a header; reject, they are refused. Absent: off for a new product, and as it is for a changed one"`
+	Validation string `json:"validation,omitempty" enum:"off,warn,reject" doc:"What happens to published events whose data does not agree with the schema of their type: off, they are not checked; warn, the response has a header; reject, they are refused. Absent: off for a new product, and as it is for a changed one"`
 }
 
 type updateProductInput struct {

@@ -185,3 +185,40 @@ func TestKeysAreLimitedOnEveryRow(t *testing.T) {
 		}
 	}
 }
+
+// What an operator limits to one tenant, by the tenant itself or by an endpoint of it, is listed
+// and audited under that tenant. The tenant's keys see only what keys started.
+func TestOperatorsReplaysOfATenant(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	of, other := b.tenant[0].String(), b.tenant[1].String()
+	endpoint := b.endpoint(b.live[0], anywhere)["id"].(string)
+	start := func(filter string) string {
+		return b.ok(202, "POST", "/replays", b.support, `{"filter":{`+filter+`}}`)["id"].(string)
+	}
+	byTenant, byEndpoint := start(`"tenant_id":"`+of+`","environment":"test"`), start(`"endpoint_id":"`+endpoint+`"`)
+	recovery := b.ok(202, "POST", "/endpoints/"+endpoint+"/recover", b.support, `{"since":"2026-01-02T03:04:05Z"}`)["id"].(string)
+	anyTenants, others := start(`"status":"failed"`), start(`"tenant_id":"`+other+`"`)
+	ids := func(path, member, credential string) (list []any) {
+		for _, item := range items(b.ok(200, "GET", path, credential, "")) {
+			list = append(list, item[member])
+		}
+		return list
+	}
+	require.ElementsMatch(t, []any{recovery, byEndpoint, byTenant}, ids("/replays?tenant_id="+of, "id", b.support))
+	require.ElementsMatch(t, []any{byTenant}, ids("/replays?environment=test&tenant_id="+of, "id", b.support))
+	require.ElementsMatch(t, []any{recovery, byEndpoint}, ids("/replays?environment=live", "id", b.support))
+	require.ElementsMatch(t, []any{others}, ids("/replays?tenant_id="+other, "id", b.support))
+	require.Len(t, ids("/replays", "id", b.support), 5)
+	require.Equal(t, of, b.ok(200, "GET", "/replays/"+byEndpoint, b.support, "")["tenant_id"])
+	require.Nil(t, b.ok(200, "GET", "/replays/"+anyTenants, b.support, "")["tenant_id"])
+
+	b.ok(200, "POST", "/replays/"+byEndpoint+"/cancel", b.support, "")
+	require.ElementsMatch(t, []any{byEndpoint, byEndpoint, byTenant}, ids("/audit?resource=replays&tenant_id="+of, "resource_id", b.admin))
+	require.ElementsMatch(t, []any{others}, ids("/audit?resource=replays&tenant_id="+other, "resource_id", b.admin))
+
+	key := b.key(b.tenant[0], `"scopes":["deliveries.read","deliveries.retry"]`)
+	require.Empty(t, ids("/replays", "id", key))
+	b.refused(404, "not_found", "GET", "/replays/"+byTenant, key, "")
+	b.refused(404, "not_found", "POST", "/replays/"+byTenant+"/cancel", key, "")
+}

@@ -144,7 +144,7 @@ func (a *API) mailRoutes() []rest.Route {
 	if a.deps.Mail == nil {
 		return nil
 	}
-	return []rest.Route{rest.Get("/api/v1/dev/mail", operators, 200, "dev.mail", "Look at mail that was sent (development only)", rest.Handle(a.listMail))}
+	return []rest.Route{rest.Get("/api/v1/dev/mail", admins, 200, "dev.mail", "Look at mail that was sent (development only)", rest.Handle(a.listMail))}
 }
 
 // tags are the sections of the reference page, in this order. The name is a row's
@@ -161,7 +161,7 @@ var tags = []struct{ name, doc string }{
 	{"integrations", "A tenant connected to a peer product: keys, secret and health of both directions."},
 	{"endpoints", "Plain webhook subscriptions of a tenant."},
 	{"alerts", "Where operators are notified of operational events: by e-mail or webhook."},
-	{"events", "What happened in a product. Publishing answers when the event is durable; it is then delivered to everyone who wants it."},
+	{"events", "What happened in a product. Publishing responds when the event is durable; it is then delivered to everyone who wants it."},
 	{"deliveries", "One event on its way to one receiver: up to four attempts, then parked. Nothing is dropped silently."},
 	{"replays", "Durable jobs that send many deliveries again."},
 	{"stats", "Counts and latencies from rollups."},

@@ -105,6 +105,12 @@ func (s *Service) viewOf(listed integration.Listed) View {
 		PreviousSecretExpiresAt: i.PreviousSecretExpiresAt, NextRegistrationAt: i.NextRegistrationAt, RegisteredAt: i.RegisteredAt,
 		PeerRegisteredAt: i.PeerRegisteredAt, RevokedAt: i.RevokedAt,
 	}
+	switch {
+	case i.RevokedAt != nil:
+		view.EndedAt = *i.RevokedAt
+	case i.State() == integration.StateDisconnected:
+		view.EndedAt = i.UpdatedAt // nothing changes a disconnected one
+	}
 	if i.LastHealthCheck != nil {
 		view.LastHealthCheck = *i.LastHealthCheck
 	}

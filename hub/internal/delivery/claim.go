@@ -40,13 +40,18 @@ const claimTargetsSQL = `
 // where the rows are found by id.
 
 // claimRetriesSQL returns the statement that claims rows of a table whose retry is due by the
-// database's clock. It skips rows that are locked or settled.
+// database's clock. It skips rows that are locked or settled. A reader may have inserted the
+// row of a kept delivery when its retry was due and not begun: such a row is leased to this
+// process. It is still in its first round, and its lease ends 30 seconds after its event was
+// accepted; another process that had claimed it since, after the delay of a second, would have
+// set a later end.
 func claimRetriesSQL(table string) string {
 	return `
 	with picked as (
-		select d.id, d.next_attempt_at as due_at from ` + table + ` d
-		join unnest($1::uuid[], $2::integer[]) r(id, attempts) on d.id = r.id and d.attempts = r.attempts
-		where d.status + 0 = 0 and d.next_attempt_at <= now()
+		select d.id, coalesce(d.next_attempt_at, now()) as due_at from ` + table + ` d
+		join unnest($1::uuid[], $2::integer[], $3::boolean[]) r(id, attempts, is_kept) on d.id = r.id and d.attempts = r.attempts
+		where d.status + 0 = 0 and (d.next_attempt_at <= now()
+			or r.is_kept and d.next_attempt_at is null and d.round_at = d.created_at and d.due_at < d.created_at + interval '31 seconds')
 		for update of d skip locked)
 	update ` + table + ` d` + leaseAndReturnSQL
 }
@@ -196,23 +201,22 @@ func (d *Dispatcher) claimRetries(ctx context.Context, retries []waitingRetry) (
 		err = errors.Join(err, d.makeDue(ctx, unplaced))
 	}
 	if len(others) > 0 {
-		err = errors.Join(err, d.claimRows(ctx, others))
+		claimed, claimErr := d.claimRows(ctx, others)
+		if claimErr == nil {
+			d.enqueueClaimed(claimed)
+		}
+		err = errors.Join(err, claimErr)
 	}
 	return again, err
 }
 
 // claimRows claims retries of deliveries that have rows.
-func (d *Dispatcher) claimRows(ctx context.Context, retries []waitingRetry) error {
-	ids, attempts := make([]uuid.UUID, len(retries)), make([]int32, len(retries))
+func (d *Dispatcher) claimRows(ctx context.Context, retries []waitingRetry) ([]LeasedDelivery, error) {
+	ids, attempts, areKept := make([]uuid.UUID, len(retries)), make([]int32, len(retries)), make([]bool, len(retries))
 	for i, retry := range retries {
-		ids[i], attempts[i] = retry.id, retry.attempts
+		ids[i], attempts[i], areKept[i] = retry.id, retry.attempts, retry.kept != nil
 	}
-	deliveries, err := d.claim(ctx, claimRetriesSQL(tableOf("hub.deliveries", ids)), ids, attempts)
-	if err != nil {
-		return err
-	}
-	d.enqueueClaimed(deliveries)
-	return nil
+	return d.claim(ctx, claimRetriesSQL(tableOf("hub.deliveries", ids)), ids, attempts, areKept)
 }
 
 // reserveRetries takes places for retries within their tenants' shares. It returns those that

@@ -17,10 +17,12 @@ import (
 
 // AttemptLog stores the results of attempts. Record may block: that is the back-pressure
 // on dispatch when the database cannot keep up. TrackLease registers a lease before the
-// first attempt of its deliveries is recorded.
+// first attempt of its deliveries is recorded. AwaitStored waits while what was recorded
+// cannot be stored, or until ctx ends.
 type AttemptLog interface {
 	TrackLease(*CommitLease)
 	Record(AttemptResult)
+	AwaitStored(ctx context.Context)
 }
 
 // Pacer grants, across all processes, the right to start one attempt at a paced
@@ -235,7 +237,7 @@ func (d *Dispatcher) beginStop() {
 }
 
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
-// returns the deliveries that were leased but not attempted. drained is false if
+// returns the deliveries that were leased but not attempted. allEnded is false if
 // attempts are still in flight.
 func (d *Dispatcher) Stop(ctx context.Context) (unattempted []LeasedDelivery, allEnded bool) {
 	unblock := context.AfterFunc(ctx, func() {

@@ -171,6 +171,49 @@ func TestKeptRetriesWithoutPlace(t *testing.T) {
 	require.Equal(t, []int{1, 0}, []int{due, leases})
 }
 
+// A reader inserts the row of a kept delivery when its retry is due and not begun: the process
+// that holds the lease claims the row, unless another one has since.
+func TestKeptRetryWhoseRowAReaderInserts(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change  string
+		claimed int
+	}{
+		"leased here":          {`select 1`, 1},
+		"claimed by another":   {`update hub.deliveries set due_at = round_at + interval '31 seconds'`, 0},
+		"requeued and claimed": {`update hub.deliveries set round_at = now(), due_at = now() + interval '30 seconds'`, 0},
+		"delivered":            {`update hub.deliveries set status = 1`, 0},
+		"attempted since":      {`update hub.deliveries set attempts = 2`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := hubtest.Database(t)
+			d, a := keeper(time.Now())
+			d.Pool = pool
+			storeEvent(t, pool, &a)
+			storeLease(t, pool, a)
+			for _, statement := range []string{
+				`insert into hub.attempts (delivery_id, started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, signature, number, counted_attempts, next_attempt_at)
+					values ('` + a.ID.String() + `', now(), 0, 0, 0, 0, 0, 0, '', 1, 1, now())`,
+				`update hub.leases set has_attempts = true`,
+				`select hub.unfold_leases(array(select id from hub.leases))`,
+				test.change,
+			} {
+				_, err := pool.Exec(t.Context(), statement)
+				require.NoError(t, err, statement)
+			}
+			retry := waitingRetry{id: a.ID, attempts: 1, target: a.TargetID, tenant: a.Event.TenantID, kept: a.afterAttempt(time.Now())}
+			claimed, err := d.claimRows(t.Context(), []waitingRetry{retry})
+			require.NoError(t, err)
+			require.Len(t, claimed, test.claimed)
+			retry.kept = nil
+			claimed, err = d.claimRows(t.Context(), []waitingRetry{retry})
+			require.NoError(t, err)
+			require.Empty(t, claimed, "only once, and by the holder of the lease")
+		})
+	}
+}
+
 // storeEvent stores the event of an attempt's delivery, and sets the delivery's id to one of it.
 func storeEvent(t *testing.T, pool *pgxpool.Pool, a *AttemptResult) {
 	t.Helper()

@@ -33,7 +33,7 @@ const (
 type CommitLease struct {
 	ID           uuid.UUID
 	TakenAt      time.Time // local clock
-	WithoutRow   int       // deliveries without a row; maintained by the log's writer alone
+	WithoutRow   int       // deliveries without a row, those of the view hub.promised; maintained by the log's writer alone
 	Materialized bool      // all have rows now, or may have; set by the log's writer alone
 }
 
@@ -45,7 +45,7 @@ type LeasedDelivery struct {
 	Priority        hub.Priority
 	Event           *Event
 	PriorAttempts   int              // attempts made so far
-	CountedAttempts int              // of these, the ones that count against this round's four
+	CountedAttempts int              // of these, the ones that count against this round's four: the column spent
 	RoundAt         time.Time        // when this round of attempts began; database clock, local clock before the first attempt
 	ReadyAt         time.Time        // when the attempt became due; local clock
 	LeasedAt        time.Time        // when the lease was requested; local clock

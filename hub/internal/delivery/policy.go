@@ -1,13 +1,14 @@
 package delivery
 
 import (
-	"integrationhub/hub/internal/directory"
-	"integrationhub/hub/internal/integration"
-	"integrationhub/hub/internal/logid"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/integration"
+	"integrationhub/hub/internal/logid"
 )
 
 // LastAttemptCount is the CountedAttempts of a delivery that gets a single attempt.
@@ -58,25 +59,38 @@ type Decision struct {
 }
 
 // Decide returns the decision about a delivery after an attempt. roundAt is when this round
-// of attempts began, counted how many attempts of it counted before this one.
-func Decide(response Response, counted int, roundAt, now time.Time) Decision {
+// of attempts began, countedAttempts how many attempts of it counted before this one.
+func Decide(response Response, countedAttempts int, roundAt, now time.Time) Decision {
 	switch {
 	case response.Complete && response.Status >= 200 && response.Status <= 299:
-		return Decision{Status: Delivered, CountedAttempts: counted + 1, Healthy: true}
-	case response.Complete && response.Status == http.StatusGone:
-		return Decision{Status: Parked, CountedAttempts: counted + 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}
+		return Decision{Status: Delivered, CountedAttempts: countedAttempts + 1, Healthy: true}
+	case response.Status == http.StatusGone: // whatever became of the body: a 410 says all there is to know
+		return Decision{Status: Parked, CountedAttempts: countedAttempts + 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}
 	case response.Complete && (response.Status == http.StatusTooManyRequests || response.Status == http.StatusServiceUnavailable):
 		if wait, ok := parseRetryAfter(response.RetryAfter, now); ok {
+			wait = lengthen(wait, now.Sub(roundAt))
 			if now.Add(wait).Sub(roundAt) > maxDeferral {
-				return Decision{Status: Parked, CountedAttempts: counted, Reason: ReasonDeferredTooLong, Healthy: true}
+				return Decision{Status: Parked, CountedAttempts: countedAttempts, Reason: ReasonDeferredTooLong, Healthy: true}
 			}
-			return Decision{Status: Pending, Wait: wait, CountedAttempts: counted, Healthy: true}
+			return Decision{Status: Pending, Wait: wait, CountedAttempts: countedAttempts, Healthy: true}
 		}
 	}
-	if counted < len(retryDelays) {
-		return Decision{Status: Pending, Wait: retryDelays[counted], CountedAttempts: counted + 1}
+	if countedAttempts < len(retryDelays) {
+		return Decision{Status: Pending, Wait: retryDelays[countedAttempts], CountedAttempts: countedAttempts + 1}
 	}
-	return Decision{Status: Parked, CountedAttempts: counted + 1, Reason: ReasonRetriesExhausted}
+	return Decision{Status: Parked, CountedAttempts: countedAttempts + 1, Reason: ReasonRetriesExhausted}
+}
+
+// deferralGrowth is the part of the time since a round began that a receiver is left alone
+// for, whatever it asks for.
+const deferralGrowth = 8
+
+// lengthen returns how long to wait for a receiver that asks for wait, elapsed after the round
+// began. A receiver that always asks for a second gets about 90 attempts in a day, not
+// 86,400, each of which is in the log.
+func lengthen(wait, elapsed time.Duration) time.Duration {
+	longer := min(elapsed/deferralGrowth, maxRetryAfter, maxDeferral-elapsed)
+	return max(wait, longer.Truncate(time.Second))
 }
 
 // parseRetryAfter reads seconds or an HTTP date, at least 1 s and at most 1 h.
@@ -104,21 +118,21 @@ func isDigits(s string) bool {
 
 // decideUnsent returns the decision about a delivery whose target accepts none.
 func decideUnsent(target *directory.Target, delivery LeasedDelivery) (Decision, bool) {
-	spent := delivery.CountedAttempts
+	countedAttempts := delivery.CountedAttempts
 	switch {
 	case target == nil:
-		return Decision{Status: Failed, CountedAttempts: spent, Reason: ReasonEndpointDeleted}, true
+		return Decision{Status: Failed, CountedAttempts: countedAttempts, Reason: ReasonEndpointDeleted}, true
 	case target.Peer != nil && target.Peer.PredatesAccount(logid.Time(delivery.Event.Seq)):
-		return Decision{Status: Failed, CountedAttempts: spent, Reason: ReasonOtherAccount}, true
+		return Decision{Status: Failed, CountedAttempts: countedAttempts, Reason: ReasonOtherAccount}, true
 	case target.Enabled:
 		return Decision{}, false
 	case target.IsGone:
-		return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonGone}, true
+		return Decision{Status: Parked, CountedAttempts: countedAttempts, Reason: ReasonGone}, true
 	case target.Peer == nil || target.Peer.Disabled:
-		return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonDisabled}, true
+		return Decision{Status: Parked, CountedAttempts: countedAttempts, Reason: ReasonDisabled}, true
 	case target.Peer.Status == integration.StatusInactive:
-		return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonIntegrationInactive}, true
+		return Decision{Status: Parked, CountedAttempts: countedAttempts, Reason: ReasonIntegrationInactive}, true
 	default:
-		return Decision{Status: Parked, CountedAttempts: spent, Reason: ReasonPeerUnavailable}, true
+		return Decision{Status: Parked, CountedAttempts: countedAttempts, Reason: ReasonPeerUnavailable}, true
 	}
 }

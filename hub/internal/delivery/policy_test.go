@@ -19,8 +19,8 @@ func answer(status int, retryAfter string) Response {
 func TestDecideRetriesAfter1And5And25SecondsThenParks(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Response{{}, {Status: 200}, answer(500, ""), answer(302, ""), answer(404, ""), answer(429, ""), answer(503, "soon")} {
-		for spent, wait := range []time.Duration{time.Second, 5 * time.Second, 25 * time.Second} {
-			require.Equal(t, Decision{Status: Pending, Wait: wait, CountedAttempts: spent + 1}, Decide(o, spent, judged, judged), o)
+		for countedAttempts, wait := range []time.Duration{time.Second, 5 * time.Second, 25 * time.Second} {
+			require.Equal(t, Decision{Status: Pending, Wait: wait, CountedAttempts: countedAttempts + 1}, Decide(o, countedAttempts, judged, judged), o)
 		}
 		require.Equal(t, Decision{Status: Parked, CountedAttempts: 4, Reason: ReasonRetriesExhausted}, Decide(o, 3, judged, judged), o)
 	}
@@ -35,7 +35,9 @@ func TestDecideSuccess(t *testing.T) {
 
 func TestDecideGoneDisables(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, Decision{Status: Parked, CountedAttempts: 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}, Decide(answer(410, ""), 0, judged, judged))
+	for _, response := range []Response{answer(410, ""), {Status: 410}} {
+		require.Equal(t, Decision{Status: Parked, CountedAttempts: 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}, Decide(response, 0, judged, judged))
+	}
 }
 
 func TestDecideRetryAfterUsesUpNoAttempt(t *testing.T) {
@@ -59,27 +61,52 @@ func TestDecideRetryAfterUsesUpNoAttempt(t *testing.T) {
 	require.Equal(t, Decision{Status: Pending, Wait: time.Second, CountedAttempts: 1}, Decide(answer(500, "60"), 0, judged, judged))
 }
 
+// A receiver that always asks for a moment is asked ever more rarely: a few events with it
+// neither keep the hub busy nor fill the log. What it asks for at first is what it gets.
+func TestDecideAsksEverMoreRarely(t *testing.T) {
+	t.Parallel()
+	for _, retryAfter := range []string{"0", "1", judged.Add(-time.Hour).Format(http.TimeFormat)} {
+		clock, asked := hubtest.NewClock(judged), 0
+		var waits []time.Duration
+		for {
+			decision := Decide(answer(http.StatusTooManyRequests, retryAfter), 0, judged, clock.Now())
+			asked++
+			if decision.Status == Parked {
+				break
+			}
+			waits = append(waits, decision.Wait)
+			clock.Advance(decision.Wait)
+		}
+		require.Less(t, asked, 100, retryAfter)
+		require.Equal(t, []time.Duration{time.Second, time.Second, time.Second}, waits[:3])
+		require.IsNonDecreasing(t, waits[:len(waits)-20])
+		require.Greater(t, clock.Now().Sub(judged), 23*time.Hour)
+	}
+	require.Equal(t, 30*time.Second, Decide(answer(503, "30"), 0, judged, judged.Add(4*time.Minute)).Wait, "an eighth of the time is less")
+	require.Equal(t, time.Minute, Decide(answer(503, "30"), 0, judged, judged.Add(8*time.Minute)).Wait)
+}
+
 // A peer that asks for an hour each time is asked 25 times in its 24 hours; nothing
 // is used up, and a failure in between neither restarts nor ends the day.
 func TestDecidePutsOffForADayByTheClock(t *testing.T) {
 	t.Parallel()
-	clock, spent, asked := hubtest.NewClock(judged), 0, 0
+	clock, countedAttempts, asked := hubtest.NewClock(judged), 0, 0
 	for {
 		status := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}[asked%2]
-		verdict := Decide(answer(status, "7200"), spent, judged, clock.Now())
+		verdict := Decide(answer(status, "7200"), countedAttempts, judged, clock.Now())
 		asked++
-		require.Equal(t, spent, verdict.CountedAttempts)
+		require.Equal(t, countedAttempts, verdict.CountedAttempts)
 		if verdict.Status == Parked {
 			require.Equal(t, ReasonDeferredTooLong, verdict.Reason)
 			break
 		}
-		require.Equal(t, Decision{Status: Pending, Wait: time.Hour, CountedAttempts: spent, Healthy: true}, verdict, "at most an hour is honoured")
+		require.Equal(t, Decision{Status: Pending, Wait: time.Hour, CountedAttempts: countedAttempts, Healthy: true}, verdict, "at most an hour is honoured")
 		clock.Advance(verdict.Wait)
 		if asked == 12 {
-			spent = Decide(answer(500, ""), spent, judged, clock.Now()).CountedAttempts
+			countedAttempts = Decide(answer(500, ""), countedAttempts, judged, clock.Now()).CountedAttempts
 		}
 	}
 	require.Equal(t, 25, asked)
 	require.Equal(t, 24*time.Hour, clock.Now().Sub(judged))
-	require.Equal(t, 1, spent)
+	require.Equal(t, 1, countedAttempts)
 }

@@ -70,7 +70,9 @@ func (s *dueScan) done(since, began time.Time, took time.Duration, databaseNow t
 
 // Sweep claims due rows for this process's lanes until ctx ends: rows that had no place
 // when they were committed, whose process died, or whose retry Redis lost. Tenants and
-// their targets get them in turn, so a long backlog of one delays no other.
+// their targets get them in turn, so a long backlog of one delays no other. When the
+// database was away for longer than leases last, what was attempted here is stored first:
+// it is not due.
 func (d *Dispatcher) Sweep(ctx context.Context) {
 	tick, tidy := time.NewTicker(sweepInterval), time.NewTicker(idleLaneInterval)
 	defer tick.Stop()
@@ -85,8 +87,10 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 			d.dropIdleLanes()
 			continue
 		case <-d.claimSignal:
+			d.Attempts.AwaitStored(ctx)
 			err = d.claimRound(ctx)
 		case <-tick.C:
+			d.Attempts.AwaitStored(ctx)
 			err = d.sweepAll(ctx)
 		}
 		if err != nil && !failing && ctx.Err() == nil {

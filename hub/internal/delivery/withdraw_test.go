@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -13,8 +14,9 @@ import (
 // settledLog is a log that remembers what was recorded.
 type settledLog []AttemptResult
 
-func (*settledLog) TrackLease(*CommitLease)  {}
-func (l *settledLog) Record(a AttemptResult) { *l = append(*l, a) }
+func (*settledLog) TrackLease(*CommitLease)     {}
+func (*settledLog) AwaitStored(context.Context) {}
+func (l *settledLog) Record(a AttemptResult)    { *l = append(*l, a) }
 
 // What waits in a process of events that were erased fails at once, also after an attempt, and
 // is not attempted; a cancelled replay takes back what was not attempted. Others stay.

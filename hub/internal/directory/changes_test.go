@@ -352,6 +352,7 @@ func TestSubscribersInAudience(t *testing.T) {
 		{module.Audience{Receivers: module.EndpointsOnly}, 1},
 		{module.Audience{Receivers: module.EndpointsOnly, Topic: "message.sent"}, 2},
 		{module.Audience{Receivers: module.IntegrationsOnly}, 0},
+		{module.Audience{Receivers: module.NoReceivers}, 0},
 	} {
 		targets, err := p.directory.Subscribers(t.Context(), tenant, hub.Live, "message.created", tc.audience)
 		require.NoError(t, err)

@@ -95,6 +95,9 @@ func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environme
 
 // receives reports whether the target is in an audience and subscribed to an event type.
 func (t *Target) receives(eventType string, audience module.Audience) bool {
+	if audience.Receivers == module.NoReceivers {
+		return false
+	}
 	if t.Peer == nil {
 		topic := eventType
 		if audience.Topic != "" {

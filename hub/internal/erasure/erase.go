@@ -3,6 +3,7 @@ package erasure
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -19,7 +20,19 @@ type logEvent struct {
 	id          int64
 	deliveries  int
 	correlation string // "" = none
+	orderingKey string // "" = none
 }
+
+// logEventColumns are the columns of hub.events that an erasure needs, of a table e.
+const logEventColumns = `e.seq, e.id, e.deliveries, coalesce(e.correlation_id, ''), coalesce(e.ordering_key, '')`
+
+// fields returns where the logEventColumns of an event are read to.
+func (e *logEvent) fields() []any {
+	return []any{&e.seq, &e.id, &e.deliveries, &e.correlation, &e.orderingKey}
+}
+
+// chosenIDs returns what the publisher chose of the event that may name a person.
+func (e *logEvent) chosenIDs() [2]string { return [2]string{e.correlation, e.orderingKey} }
 
 // deliveryIDs returns the ids of all deliveries of events.
 func deliveryIDs(events []logEvent) []uuid.UUID {
@@ -34,12 +47,12 @@ func deliveryIDs(events []logEvent) []uuid.UUID {
 
 // readEvents loads events by seq, without those that retention has deleted.
 func readEvents(ctx context.Context, db query.DB, seqs []uuid.UUID) ([]logEvent, error) {
-	rows, err := db.Query(ctx, `select seq, id, deliveries, coalesce(correlation_id, '') from hub.events where seq = any($1)`, seqs)
+	rows, err := db.Query(ctx, `select `+logEventColumns+` from hub.events e where seq = any($1)`, seqs)
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
 	}
 	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event logEvent, err error) {
-		return event, row.Scan(&event.seq, &event.id, &event.deliveries, &event.correlation)
+		return event, row.Scan(event.fields()...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
@@ -47,16 +60,16 @@ func readEvents(ctx context.Context, db query.DB, seqs []uuid.UUID) ([]logEvent,
 	return events, nil
 }
 
-// namer finds deleted persons in texts.
-type namer interface {
+// personMatcher recognizes deleted persons in texts.
+type personMatcher interface {
 	// isInText reports whether a text names one of the persons.
 	isInText(text string) bool
 }
 
-// erase erases events of one day: their payloads, the answers to them, and correlation ids
-// and Idempotency-Keys that name the person. Waiting deliveries fail. leased are the
-// events with deliveries that a process has leased; they must be erased again afterwards.
-func erase(ctx context.Context, tx pgx.Tx, deleted namer, events []logEvent) (d stepResult, leased []uuid.UUID, err error) {
+// erase erases events of one day: their payloads, the responses to them, and correlation ids,
+// Idempotency-Keys and ordering keys that name the person. Waiting deliveries fail. leased are
+// the events with deliveries that a process has leased; they must be erased again afterwards.
+func erase(ctx context.Context, tx pgx.Tx, deleted personMatcher, events []logEvent) (d stepResult, leased []uuid.UUID, err error) {
 	if len(events) == 0 {
 		return stepResult{}, nil, nil
 	}
@@ -79,24 +92,57 @@ func erase(ctx context.Context, tx pgx.Tx, deleted namer, events []logEvent) (d 
 	if d.failed, err = failWaiting(ctx, tx, day, deliveryIDs(events)); err != nil {
 		return d, nil, err
 	}
-	// Counted before the answers are erased: each statement sees what is committed by then, and
-	// a delivery that settles between the two must not count, or its answer would stay.
+	// Counted before the responses are erased: each statement sees what is committed by then, and
+	// a delivery that settles between the two must not count, or its response would stay.
 	settled, _, err := countSettled(ctx, tx, events)
 	if err != nil {
 		return d, nil, err
 	}
-	if err := blankAnswers(ctx, tx, day, deliveryIDs(events)); err != nil {
+	if err := blankResponses(ctx, tx, day, deliveryIDs(events)); err != nil {
 		return d, nil, err
 	}
 	if err := eraseIDs(ctx, tx, deleted, day, events, naming); err != nil {
 		return d, nil, err
 	}
+	var keyed []logEvent // whose ordering keys name the person and are in no use any more
 	for _, event := range events {
-		if settled[event.seq] < event.deliveries {
+		switch {
+		case settled[event.seq] < event.deliveries:
 			leased = append(leased, event.seq)
+		case deleted.isInText(event.orderingKey):
+			keyed = append(keyed, event)
 		}
 	}
-	return d, leased, nil
+	return d, leased, eraseOrderingKeys(ctx, tx, day, keyed)
+}
+
+// eraseOrderingKeys erases the ordering keys of events of which every delivery is settled. A
+// delivery that is not has its place by the key: what it frees is found by that. Rows of
+// hub.ordering_keys that still have waiting deliveries belong to newer events and stay.
+func eraseOrderingKeys(ctx context.Context, tx pgx.Tx, day string, events []logEvent) error {
+	if len(events) == 0 {
+		return nil
+	}
+	seqs := make([]uuid.UUID, len(events))
+	var ids []uuid.UUID
+	var keys []string
+	for i, event := range events {
+		seqs[i] = event.seq
+		of := deliveryIDs(events[i : i+1])
+		ids, keys = append(ids, of...), append(keys, slices.Repeat([]string{event.orderingKey}, len(of))...)
+	}
+	statements := &pgx.Batch{}
+	statements.Queue(`
+		delete from hub.ordering_keys where waiting = 0 and ctid = any(array(
+			select k.ctid from hub.ordering_keys k where k.waiting = 0 and (k.target_id, k.key) in (
+				select d.target_id, u.key from unnest($1::uuid[], $2::text[]) u(id, key) join hub.deliveries_`+day+` d on d.id = u.id)
+			order by k.target_id, k.key for update skip locked))`, ids, keys)
+	statements.Queue(`update hub.deliveries_`+day+` set ordering_key = null where id = any($1) and status in (1, 3) and ordering_key is not null`, ids)
+	statements.Queue(`update hub.events_`+day+` set ordering_key = null where seq = any($1)`, seqs)
+	if err := tx.SendBatch(ctx, statements).Close(); err != nil {
+		return fmt.Errorf("erasing ordering keys: %w", err)
+	}
+	return nil
 }
 
 // failWaiting fails deliveries that no process has leased: those that are parked, wait for
@@ -136,9 +182,9 @@ type failedDelivery struct {
 	product string
 }
 
-// blankAnswers erases the answers to deliveries. Of inbound ones only failures are erased:
-// our answer to an accepted event has nothing but its id.
-func blankAnswers(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) error {
+// blankResponses erases the responses to deliveries. Of inbound ones only failures are erased:
+// our response to an accepted event has nothing but its id.
+func blankResponses(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) error {
 	for _, statement := range []string{
 		`update hub.deliveries_` + day + ` set response_headers = null, response_body = case when response_body is not null then $2::bytea end
 			where id = any($1) and (not inbound or status = 3) and (response_headers is not null or response_body <> $2::bytea)`,
@@ -146,14 +192,14 @@ func blankAnswers(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) e
 			where delivery_id = any($1) and (response_headers is not null or response_body <> $2::bytea)`,
 	} {
 		if _, err := tx.Exec(ctx, statement, ids, []byte(hub.ErasedPayload)); err != nil {
-			return fmt.Errorf("erasing answers: %w", err)
+			return fmt.Errorf("erasing responses: %w", err)
 		}
 	}
 	return nil
 }
 
-// eraseAnswers erases answers that name the person although the payload does not.
-func eraseAnswers(ctx context.Context, tx pgx.Tx, deleted *person, day string, events []logEvent) error {
+// eraseResponses erases responses that name the person although the payload does not.
+func eraseResponses(ctx context.Context, tx pgx.Tx, deleted *person, day string, events []logEvent) error {
 	ids := deliveryIDs(events)
 	if len(ids) == 0 {
 		return nil
@@ -165,7 +211,7 @@ func eraseAnswers(ctx context.Context, tx pgx.Tx, deleted *person, day string, e
 		select delivery_id, response_headers, response_body from hub.attempts_`+day+`
 		where delivery_id = any($1) and (response_headers is not null or response_body is not null)`, ids)
 	if err != nil {
-		return fmt.Errorf("reading answers: %w", err)
+		return fmt.Errorf("reading responses: %w", err)
 	}
 	var found []uuid.UUID
 	var id uuid.UUID
@@ -176,17 +222,17 @@ func eraseAnswers(ctx context.Context, tx pgx.Tx, deleted *person, day string, e
 		}
 		return nil
 	}); err != nil {
-		return fmt.Errorf("reading answers: %w", err)
+		return fmt.Errorf("reading responses: %w", err)
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	return blankAnswers(ctx, tx, day, found)
+	return blankResponses(ctx, tx, day, found)
 }
 
 // eraseIDs erases ids that publishers chose and that name the person: the correlation ids
 // of naming, and Idempotency-Keys of events, which no longer detect repetitions then.
-func eraseIDs(ctx context.Context, tx pgx.Tx, deleted namer, day string, events, naming []logEvent) error {
+func eraseIDs(ctx context.Context, tx pgx.Tx, deleted personMatcher, day string, events, naming []logEvent) error {
 	if len(naming) > 0 {
 		seqs := make([]uuid.UUID, len(naming))
 		for i, event := range naming {

@@ -3,13 +3,14 @@
 // bounded step per transaction, and continues where another process died.
 //
 // A deletion goes first. What waits about the person at the event's receivers is looked for at
-// once and erased, and until then the event's deliveries are held; see [Eraser.screenNext] and
+// once and erased, and until then the event's deliveries are held; see [Eraser.eraseNextWaiting] and
 // [Eraser.endHolds].
 //
 // An erasure replaces every payload of the tenant's environment that contains the person's
-// id, e-mail address or phone number, in both directions, and the answers to it. Waiting
-// deliveries fail. Deliveries that a process has leased are settled by that process first.
-// What is accepted after the erasure began is new and stays. The deletion event itself
+// id, e-mail address or phone number, in both directions, and the responses to it. What the
+// publisher chose, a correlation id or an ordering key, may name the person too, and goes with
+// it. Waiting deliveries fail. Deliveries that a process has leased are settled by that process
+// first. What is accepted after the erasure began is new and stays. The deletion event itself
 // stays until every receiver that will get it has it.
 //
 // The log of a deleted tenant is erased in the same way: everything of it, without a
@@ -46,9 +47,9 @@ const (
 	maxPause       = time.Second      // between two steps
 )
 
-// Insert is the statement that requests erasures, run in the transaction that stores the
+// RequestSQL requests erasures. It is run in the transaction that stores the
 // deletion events. Its arguments are arrays of their seqs, tenants and environments.
-const Insert = `
+const RequestSQL = `
 	with requested as (
 		insert into hub.erasures (seq, tenant_id, environment)
 		select * from unnest($1::uuid[], $2::uuid[], $3::text[]) returning 1)
@@ -82,7 +83,7 @@ type Eraser struct {
 	box    *seal.Box
 	queue  Queue
 	wake   chan struct{} // has an element if deletion events may be held
-	last   scope         // whose erasures were screened last
+	last   scope         // whose waiting deliveries were erased last
 }
 
 // New returns an eraser. box decrypts what [TraceStore] stores.
@@ -178,7 +179,7 @@ type job struct {
 	startedAt   *time.Time
 	upto        *uuid.UUID  // end of the log when the erasure began; nil = reached
 	cursor      uuid.UUID   // the last event that was examined; Nil = none
-	leased      []uuid.UUID // erased events of which a process had leased deliveries
+	leased      []uuid.UUID // erased events of which a process had leased deliveries: the column held
 	erasedAt    *time.Time  // when only the deletion event was left
 	events      int         // erased in earlier steps
 	failed      int         // deliveries that failed in earlier steps

@@ -15,16 +15,16 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// HeldUntil is the SQL expression of when the deliveries of a deletion event are due, in the
+// HoldUntilSQL is the SQL expression of when the deliveries of a deletion event are due, in the
 // transaction that stores the event. No hold lasts as long: the eraser makes them due. The
 // time also marks those that are held still. The migration of hub.deletion_due_at has it too.
-const HeldUntil = `now() + ` + heldFor
+const HoldUntilSQL = `now() + ` + holdIntervalSQL
 
 const (
-	heldFor     = `interval '1 hour'`
-	longestHold = `interval '2 minutes'` // since a process began to look for what waits
-	holdPoll    = 250 * time.Millisecond // while deletion events are held
-	holdsAtOnce = 1000                   // that are looked at in one transaction
+	holdIntervalSQL = `interval '1 hour'`
+	longestHoldSQL  = `interval '2 minutes'` // since a process began to look for what waits
+	holdPoll        = 250 * time.Millisecond // while deletion events are held
+	holdsAtOnce     = 1000                   // that are looked at in one transaction
 )
 
 // runHolds looks for what waits about persons whose deletion was accepted, and sends the
@@ -53,12 +53,12 @@ func (e *Eraser) runHolds(ctx context.Context) {
 	}
 }
 
-// workOnHolds screens new erasures and ends the holds of those for which nothing is under way.
-// It reports whether deletion events are held still.
+// workOnHolds erases what waits about the persons of new erasures and ends the holds of those for
+// which nothing is under way. It reports whether deletion events are held still.
 func (e *Eraser) workOnHolds(ctx context.Context) (isHolding bool, err error) {
-	var screenErr error
-	for more := true; more && screenErr == nil && ctx.Err() == nil; {
-		if more, screenErr = e.screenNext(ctx); more && screenErr == nil {
+	var eraseErr error
+	for more := true; more && eraseErr == nil && ctx.Err() == nil; {
+		if more, eraseErr = e.eraseNextWaiting(ctx); more && eraseErr == nil {
 			if _, err := e.endHolds(ctx); err != nil {
 				return true, err
 			}
@@ -69,8 +69,8 @@ func (e *Eraser) workOnHolds(ctx context.Context) (isHolding bool, err error) {
 		return true, err
 	}
 	err = e.failQueued(ctx)
-	if screenErr != nil {
-		err = screenErr
+	if eraseErr != nil {
+		err = eraseErr
 	}
 	return isHolding, err
 }
@@ -92,33 +92,33 @@ func (e *Eraser) failQueued(ctx context.Context) error {
 }
 
 // underWay names the receivers at which deliveries about a person are under way.
-type underWay map[heldAt]bool
+type underWay map[eventAtTarget]bool
 
-// heldAt is a deletion event at one of its receivers.
-type heldAt struct{ seq, target uuid.UUID }
+// eventAtTarget is a deletion event at one of its receivers.
+type eventAtTarget struct{ seq, target uuid.UUID }
 
 // endHolds makes deletion events due at the receivers where nothing about the person is under
 // way any more, or that were held for too long. It reports whether some are held still.
 func (e *Eraser) endHolds(ctx context.Context) (isHolding bool, err error) {
 	var d stepResult
 	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		screened, overdue, err := lockHolds(ctx, tx)
-		if err != nil || len(screened)+len(overdue) == 0 {
+		searched, overdue, err := lockHolds(ctx, tx)
+		if err != nil || len(searched)+len(overdue) == 0 {
 			return err
 		}
-		found, waiting, err := listUnderWay(ctx, tx, screened)
+		found, waiting, err := listUnderWay(ctx, tx, searched)
 		if err != nil {
 			return err
 		}
 		if len(waiting) > 0 { // as after an attempt that failed, or a lease that ended
-			if d, err = failHeld(ctx, tx, waiting); err != nil {
+			if d, err = failNoLongerLeased(ctx, tx, waiting); err != nil {
 				return err
 			}
-			if found, _, err = listUnderWay(ctx, tx, screened); err != nil {
+			if found, _, err = listUnderWay(ctx, tx, searched); err != nil {
 				return err
 			}
 		}
-		return release(ctx, tx, append(screened, overdue...), found)
+		return release(ctx, tx, append(searched, overdue...), found)
 	})
 	if err != nil {
 		return false, err
@@ -133,10 +133,10 @@ func (e *Eraser) endHolds(ctx context.Context) (isHolding bool, err error) {
 
 // lockHolds locks the erasures whose deletion events are held and may be sent: what waited was
 // looked for, or the hold is overdue.
-func lockHolds(ctx context.Context, tx pgx.Tx) (screened, overdue []uuid.UUID, err error) {
+func lockHolds(ctx context.Context, tx pgx.Tx) (searched, overdue []uuid.UUID, err error) {
 	rows, err := tx.Query(ctx, `
-		select seq, screening_since < now() - `+longestHold+` from hub.erasures
-		where hold_ended_at is null and not whole_tenant and finished_at is null and (screened_at is not null or screening_since < now() - `+longestHold+`)
+		select seq, screening_since < now() - `+longestHoldSQL+` from hub.erasures
+		where hold_ended_at is null and not whole_tenant and finished_at is null and (screened_at is not null or screening_since < now() - `+longestHoldSQL+`)
 		order by requested_at limit $1 for update skip locked`, holdsAtOnce)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading what is held: %w", err)
@@ -147,13 +147,13 @@ func lockHolds(ctx context.Context, tx pgx.Tx) (screened, overdue []uuid.UUID, e
 		if isOverdue != nil && *isOverdue {
 			overdue = append(overdue, seq)
 		} else {
-			screened = append(screened, seq)
+			searched = append(searched, seq)
 		}
 		return nil
 	}); err != nil {
 		return nil, nil, fmt.Errorf("reading what is held: %w", err)
 	}
-	return screened, overdue, nil
+	return searched, overdue, nil
 }
 
 // waitingDelivery is a delivery of an erased event that no process has leased.
@@ -174,7 +174,7 @@ func listUnderWay(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) (found under
 	var erasure, id, target uuid.UUID
 	var waits bool
 	if _, err = pgx.ForEachRow(rows, []any{&erasure, &id, &target, &waits}, func() error {
-		found[heldAt{erasure, target}] = true
+		found[eventAtTarget{erasure, target}] = true
 		if waits {
 			waiting = append(waiting, waitingDelivery{erasure, id})
 		}
@@ -185,8 +185,9 @@ func listUnderWay(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) (found under
 	return found, waiting, nil
 }
 
-// failHeld fails deliveries of erased events that wait.
-func failHeld(ctx context.Context, tx pgx.Tx, waiting []waitingDelivery) (d stepResult, err error) {
+// failNoLongerLeased fails deliveries of erased events that were leased when the events were
+// erased and wait now.
+func failNoLongerLeased(ctx context.Context, tx pgx.Tx, waiting []waitingDelivery) (d stepResult, err error) {
 	type part struct {
 		erasure uuid.UUID
 		day     string
@@ -211,7 +212,7 @@ func failHeld(ctx context.Context, tx pgx.Tx, waiting []waitingDelivery) (d step
 
 // ownDelivery is a delivery of a deletion event that is not settled.
 type ownDelivery struct {
-	heldAt
+	eventAtTarget
 	id        uuid.UUID
 	isHeld    bool
 	isOrdered bool
@@ -242,7 +243,7 @@ func release(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID, found underWay) e
 	var due []uuid.UUID
 	for _, delivery := range own {
 		switch {
-		case found[delivery.heldAt]:
+		case found[delivery.eventAtTarget]:
 			isWaiting[delivery.seq] = true
 		case delivery.isHeld:
 			due = append(due, delivery.id)
@@ -268,7 +269,7 @@ func release(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID, found underWay) e
 // listOwn returns the deliveries of deletion events that are not settled.
 func listOwn(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]ownDelivery, error) {
 	rows, err := tx.Query(ctx, `
-		select e.seq, d.target_id, d.id, d.due_at = e.requested_at + `+heldFor+`, d.ordering_key is not null from hub.erasures e, lateral (
+		select e.seq, d.target_id, d.id, d.due_at = e.requested_at + `+holdIntervalSQL+`, d.ordering_key is not null from hub.erasures e, lateral (
 			select d.id, d.target_id, d.due_at, d.ordering_key from hub.deliveries d
 			where d.id > e.seq and d.id <= (overlay(e.seq::text placing 'ffff' from 33))::uuid and d.status + 0 = 0 and not d.inbound offset 0) d
 		where e.seq = any($1)`, seqs)

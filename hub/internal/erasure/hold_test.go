@@ -77,7 +77,7 @@ func (h *holdTest) event(eventType, data, dueAt string, targets ...uuid.UUID) (s
 			}
 		}
 		if eventType == "patient.deleted" {
-			_, err = tx.Exec(h.t.Context(), Insert, []uuid.UUID{seq}, []uuid.UUID{h.tenant}, []string{"live"})
+			_, err = tx.Exec(h.t.Context(), RequestSQL, []uuid.UUID{seq}, []uuid.UUID{h.tenant}, []string{"live"})
 		}
 		return err
 	}))
@@ -87,7 +87,7 @@ func (h *holdTest) event(eventType, data, dueAt string, targets ...uuid.UUID) (s
 // delete stores a deletion event as the outbox does.
 func (h *holdTest) delete(data string, targets ...uuid.UUID) uuid.UUID {
 	h.t.Helper()
-	return h.event("patient.deleted", data, HeldUntil, targets...)
+	return h.event("patient.deleted", data, HoldUntilSQL, targets...)
 }
 
 const leased = `now() + interval '30 seconds'`
@@ -172,17 +172,17 @@ func TestOneLookServesManyDeletions(t *testing.T) {
 }
 
 // A process that is killed when it has erased some leaves no attempt unseen.
-func TestScreeningGoesOnAfterAKill(t *testing.T) {
+func TestErasingWhatWaitsGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	h := newHoldTest(t)
 	target := h.targets[0]
 	underWay, due := h.event("a.b", `{"e":"ana@example.com"}`, leased, target), h.event("a.b", `{"e":"ana@example.com"}`, "now()", target)
 	deletion := h.delete(`{"email":"ana@example.com"}`, target)
 	killed, s := h.eraser(), scope{h.tenant, "live"}
-	members, err := killed.loadMembers(t.Context(), s)
+	persons, err := killed.loadNew(t.Context(), s)
 	require.NoError(t, err)
-	require.NoError(t, killed.matchWaiting(t.Context(), s, members))
-	_, err = killed.eraseMatched(t.Context(), members)
+	require.NoError(t, killed.matchWaiting(t.Context(), s, persons))
+	_, err = killed.eraseMatched(t.Context(), persons)
 	require.NoError(t, err)
 
 	require.True(t, h.work(h.eraser()))

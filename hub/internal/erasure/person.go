@@ -37,8 +37,11 @@ var (
 	nameMembers  = []string{"name", "patient_name", "client_name", "contact_name"}
 )
 
-// phonesMember is the member that lists a person's other numbers.
-const phonesMember = "phones"
+// Members that list a person's other numbers and earlier names.
+const (
+	phonesMember = "phones"
+	namesMember  = "names"
+)
 
 // The longer an id, the surer it is the person's. "42" is something else in most payloads
 // and counts only as the value of an id member. Lengths are in bytes.
@@ -92,6 +95,12 @@ func readPerson(body []byte) *person {
 	}
 	for _, name := range scalars(members, nameMembers) {
 		p.addName(name)
+	}
+	var earlierNames []json.RawMessage
+	if json.Unmarshal(members[namesMember], &earlierNames) == nil {
+		for _, name := range earlierNames {
+			p.addName(scalar(name))
+		}
 	}
 	return p
 }
@@ -190,10 +199,10 @@ func (p *person) isEmpty() bool {
 	return !p.isEveryone && len(p.ids) == 0 && len(p.emails) == 0 && len(p.sharedEmails) == 0 && len(p.phones) == 0 && len(p.sharedPhones) == 0 && len(p.events) == 0
 }
 
-// matches reports whether an event is about the person: its payload or correlation id names
-// them, or the publisher said so and nothing in it may belong to another person.
+// matches reports whether an event is about the person: its payload, correlation id or ordering
+// key names them, or the publisher said so and nothing in it may belong to another person.
 func (p *person) matches(event logEvent, body []byte) bool {
-	if p.isIn(body) || p.isInText(event.correlation) {
+	if p.isIn(body) || p.isInText(event.correlation) || p.isInText(event.orderingKey) {
 		return true
 	}
 	return p.events[event.id] && !p.hasShared(decodeEscapes(body))

@@ -53,21 +53,23 @@ func TestPersonIsFound(t *testing.T) {
 func TestPersonInChosenIDs(t *testing.T) {
 	t.Parallel()
 	who := readPerson([]byte(maria))
-	members := newCrowd([]*member{{person: who, requestedAt: time.Now()}})
+	persons := newPersonSet([]*personErasure{{person: who, requestedAt: time.Now()}})
 	for _, text := range []string{
 		"maria.silva@example.com", "pedido-maria.silva@example.com", "booking_Maria.Silva@example.com", "booking.maria.silva@example.com", "a+maria.silva@example.com",
 		"a%maria.silva@example.com", "order:maria.silva@example.com", "booking_maria.silva@example.com_2", "maria.silva@example.com-2", "x-maria.silva@example.com.",
 	} {
 		require.True(t, who.isInText(text), text)
-		require.True(t, members.isInText(text), text)
+		require.True(t, persons.isInText(text), text)
 		require.True(t, who.matches(logEvent{correlation: text}, []byte(`{}`)), text)
-		require.Len(t, members.find(logEvent{correlation: text}, time.Time{}, []byte(`{}`)), 1, text)
+		require.Len(t, persons.personsIn(logEvent{correlation: text}, time.Time{}, []byte(`{}`)), 1, text)
+		require.True(t, who.matches(logEvent{orderingKey: text}, []byte(`{}`)), text)
+		require.Len(t, persons.personsIn(logEvent{orderingKey: text}, time.Time{}, []byte(`{}`)), 1, text)
 	}
 	for _, text := range []string{
 		"", "pedido-", "anamaria.silva@example.com", "pedido-maria.silva@example.com.br", "pedido-maria.silva@example.community", "pedido-maria.silva@example.com-mail.net", "9maria.silva@example.com",
 	} {
 		require.False(t, who.isInText(text), text)
-		require.False(t, members.isInText(text), text)
+		require.False(t, persons.isInText(text), text)
 	}
 	require.False(t, who.isIn([]byte(`{"e":"pedido-maria.silva@example.com"}`)), "an address of its own")
 	shared := readPerson([]byte(`{"data":{"name":"Maria Silva","email":"maria.silva@example.com","email_shared":true}}`))
@@ -143,6 +145,7 @@ func TestSharedNumbers(t *testing.T) {
 		require.False(t, who.isIn([]byte(text)), text)
 	}
 	require.True(t, readPerson([]byte(`{"data":{"phone":"+5511987654321","name":"José","phone_shared":false}}`)).isIn([]byte(`{"phone":"11987654321","name":"Bia"}`)))
+	require.True(t, readPerson([]byte(`{"data":{"phone":"+5511987654321","name":"Eva Reis","names":["Eva Luz",7],"phone_shared":true}}`)).isIn([]byte(`{"phone":"11987654321","name":"Eva Luz"}`)), "an earlier name")
 	mother := readPerson([]byte(`{"data":{"name":"Ana Lima","email":"Lima@example.com","email_shared":true}}`))
 	require.False(t, mother.isEmpty())
 	require.True(t, mother.isIn([]byte(`{"email":"lima@example.com","name":"Ana Lima"}`)))

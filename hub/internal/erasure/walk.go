@@ -44,11 +44,11 @@ func (j *job) walk(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 	if err != nil {
 		return d, err
 	}
-	if err := eraseAnswers(ctx, tx, deleted, day, others); err != nil {
+	if err := eraseResponses(ctx, tx, deleted, day, others); err != nil {
 		return d, err
 	}
 	_, err = tx.Exec(ctx, `
-		update hub.erasures set cursor = $2, held = held || $3::uuid[], events = events + $4, failed = failed + $5, due_at = now() where seq = $1`,
+		update hub.erasures set cursor = $2, held = held || array(select unnest($3::uuid[]) except select unnest(held)), events = events + $4, failed = failed + $5, due_at = now() where seq = $1`,
 		j.seq, cursor, leased, len(d.events), len(d.failed))
 	if err != nil {
 		return d, fmt.Errorf("moving an erasure on: %w", err)
@@ -116,7 +116,7 @@ func (j *job) matchNext(ctx context.Context, tx pgx.Tx, day string, deleted *per
 // left out, unless the whole tenant is erased.
 func (j *job) listNext(ctx context.Context, tx pgx.Tx, day string) (batch []logEvent, cursor uuid.UUID, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
-		select e.seq, e.id, e.deliveries, coalesce(e.correlation_id, ''), octet_length(e.body),
+		select `+logEventColumns+`, octet_length(e.body),
 			e.tenant_id = $3 and e.environment = $4 and e.created_at <= $5
 				and ($7 or not (e.event_type = $6 and exists (select from hub.erasures r where r.seq = e.seq)))
 		from hub.events_%s e where e.seq > $1 and e.seq <= $2 order by e.seq limit %d`, day, walkBatch),
@@ -128,7 +128,7 @@ func (j *job) listNext(ctx context.Context, tx pgx.Tx, day string) (batch []logE
 	var size int
 	var isCovered bool
 	seen, weight := 0, 0
-	_, err = pgx.ForEachRow(rows, []any{&event.seq, &event.id, &event.deliveries, &event.correlation, &size, &isCovered}, func() error {
+	_, err = pgx.ForEachRow(rows, append(event.fields(), &size, &isCovered), func() error {
 		if seen++; weight >= walkWeight {
 			return nil
 		}

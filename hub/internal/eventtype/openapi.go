@@ -33,7 +33,7 @@ func WebhooksDocument(product Product, types []Type) ([]byte, error) {
 		"jsonSchemaDialect": dialect,
 		"info": object{
 			"title": "Webhooks of " + product.Title, "version": "1",
-			"description": "What endpoints that subscribed to events of " + product.Name + " receive. Receivers ignore members they do not know, verify a signature, and answer any status from 200 to 299.",
+			"description": "What endpoints that subscribed to events of " + product.Name + " receive. Receivers ignore members they do not know, verify a signature, and respond with any status from 200 to 299.",
 		},
 		"tags":     []object{{"name": product.Name, "description": "Events of " + product.Title}},
 		"security": []object{},

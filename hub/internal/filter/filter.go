@@ -86,14 +86,22 @@ func compile(text string) (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing filters: %w", err)
 	}
-	ast, issues := env.Compile(text)
+	parsed, issues := env.Parse(text)
+	if issues.Err() != nil {
+		return nil, firstIssue(text, issues.Errors())
+	}
+	if err := checkForm(text, parsed.NativeRep()); err != nil {
+		return nil, err
+	}
+	ast, issues := env.Check(parsed)
 	if issues.Err() != nil {
 		return nil, firstIssue(text, issues.Errors())
 	}
 	if output := ast.OutputType(); !output.IsExactType(cel.BoolType) && !output.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("must be true or false, such as event.data.total > 100; this is %s", output)
 	}
-	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(MaxCost), cel.CostTracking(estimator{}), cel.InterruptCheckFrequency(interruptEvery))
+	program, err := env.Program(ast, cel.CustomDecoratorV2(guard), cel.OptimizeRegex(patterns...), cel.EvalOptions(cel.OptOptimize),
+		cel.CostLimit(MaxCost), cel.CostTracking(estimator{}), cel.InterruptCheckFrequency(interruptEvery))
 	if err != nil { // such as a constant that is no regular expression
 		return nil, errors.New(firstLine(err.Error()))
 	}

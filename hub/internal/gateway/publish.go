@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"strconv"
@@ -150,7 +151,7 @@ func (g *Gateway) authorizeAndReadBody(c *fiber.Ctx) (*directory.Key, []byte, er
 		return nil, nil, err
 	}
 	if !keys.Allows(key.Scopes, keys.ScopePublish) {
-		return nil, nil, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", keys.ScopePublish)
+		return nil, nil, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s; issue a key that has it.", keys.ScopePublish)
 	}
 	body, err := httpx.JSONBody(c)
 	return key, body, err
@@ -160,9 +161,13 @@ func (g *Gateway) authorizeAndReadBody(c *fiber.Ctx) (*directory.Key, []byte, er
 // the body takes precedence. The first event without an id gets the header as its key, so
 // that another body under it is a conflict; later ones get it with their index.
 func setIdempotencyKeys(c *fiber.Ctx, publications []*outbox.Publication, body []byte) error {
-	header := c.Request().Header.Peek("Idempotency-Key")
-	if len(header) == 0 {
+	given := c.Request().Header.PeekAll("Idempotency-Key")
+	if len(given) == 0 {
 		return nil
+	}
+	header := given[0]
+	if len(bytes.TrimSpace(header)) == 0 { // as of a variable that is not set: the call would not be safe to repeat
+		return hub.Invalid("header.Idempotency-Key", "must not be empty: leave the header out, or give a key")
 	}
 	if len(header) > maxIdempotency {
 		return hub.Invalid("header.Idempotency-Key", "must have at most "+strconv.Itoa(maxIdempotency)+" characters")

@@ -121,7 +121,7 @@ func TestRoomForUploads(t *testing.T) {
 	}
 	holds := func(bytes int) {
 		t.Helper()
-		require.Eventually(t, func() bool { return uploads.ReservedBytes() == bytes }, time.Minute, time.Millisecond, "%d held", bytes)
+		require.Eventually(t, func() bool { return uploads.reservedBytes() == bytes }, time.Minute, time.Millisecond, "%d held", bytes)
 	}
 	answered := func(conn net.Conn) (status int, retry string) {
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
@@ -200,10 +200,10 @@ func TestRoomWhileHandled(t *testing.T) {
 	status, err := post("/")
 	require.NoError(t, err)
 	require.Equal(t, 503, status, "the first is in memory still")
-	require.Equal(t, 300, uploads.ReservedBytes())
+	require.Equal(t, 300, uploads.reservedBytes())
 	close(goOn)
 	require.Equal(t, 204, <-slow)
-	require.Eventually(t, func() bool { return uploads.ReservedBytes() == 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return uploads.reservedBytes() == 0 }, time.Minute, time.Millisecond)
 	status, err = post("/")
 	require.NoError(t, err)
 	require.Equal(t, 204, status)

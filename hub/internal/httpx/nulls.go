@@ -2,7 +2,6 @@ package httpx
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,8 +22,8 @@ func CheckNulls(schemas huma.Registry, op *huma.Operation, body []byte) error {
 		return nil
 	}
 	content := op.RequestBody.Content[fiber.MIMEApplicationJSON]
-	var value any
-	if content == nil || json.Unmarshal(body, &value) != nil || value == nil && !op.RequestBody.Required {
+	value, err := decodeAny(body)
+	if content == nil || err != nil || value == nil && !op.RequestBody.Required {
 		return nil // malformed bodies are refused elsewhere
 	}
 	check := nullCheck{schemas: schemas}

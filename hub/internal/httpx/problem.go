@@ -41,7 +41,7 @@ var outcomes = []outcome{
 	{hub.ErrUnauthorized, http.StatusUnauthorized, "unauthorized", "Valid credentials are needed."},
 	{hub.ErrForbidden, http.StatusForbidden, "forbidden", "These credentials do not allow this."},
 	{hub.ErrNotFound, http.StatusNotFound, "not_found", "There is nothing here."},
-	{hub.ErrNotAcceptable, http.StatusNotAcceptable, "not_acceptable", "Answers are application/json."},
+	{hub.ErrNotAcceptable, http.StatusNotAcceptable, "not_acceptable", "Responses are application/json."},
 	{hub.ErrConflict, http.StatusConflict, "conflict", "The request clashes with what is stored."},
 	{hub.ErrPreconditionFailed, http.StatusPreconditionFailed, "version_mismatch", "This was changed by someone else."},
 	{hub.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", "The request is too large."},

@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 )
 
 // Of X-Forwarded-For counts the last address that is no trusted proxy, and only behind
@@ -122,7 +124,7 @@ func TestReservations(t *testing.T) {
 	require.False(t, ok, "a byte too many")
 	second, ok := u.reserve(40, false)
 	require.True(t, ok, "the last byte")
-	require.Equal(t, 100, u.ReservedBytes())
+	require.Equal(t, 100, u.reservedBytes())
 	u.startHandling(first)
 	now = now.Add(longTimeout - 1)
 	_, ok = u.reserve(1, false)
@@ -135,7 +137,7 @@ func TestReservations(t *testing.T) {
 	u.startHandling(second)
 	u.release(first)
 	u.release(third)
-	require.Zero(t, u.ReservedBytes(), "what expired does not come back")
+	require.Zero(t, u.reservedBytes(), "what expired does not come back")
 }
 
 // Strangers' bodies and those of users take no room from each other.
@@ -159,7 +161,7 @@ func TestOpenReservations(t *testing.T) {
 	now = now.Add(openTimeout)
 	_, ok = u.reserve(1, true)
 	require.True(t, ok, "the body can no longer arrive")
-	require.Equal(t, 101, u.ReservedBytes(), "that of a user still may")
+	require.Equal(t, 101, u.reservedBytes(), "that of a user still may")
 }
 
 // Which bodies are given room: forms that are longer than fiber takes, as far as allowed.
@@ -206,7 +208,7 @@ func TestAdmissions(t *testing.T) {
 		header.SetContentType(request.contentType)
 		header.SetContentLength(request.length)
 		require.Equal(t, request.maxBytes, app.Server().HeaderReceived(header).MaxRequestBodySize, name)
-		require.Equal(t, request.reserved, u.ReservedBytes(), name)
+		require.Equal(t, request.reserved, u.reservedBytes(), name)
 	}
 }
 
@@ -231,6 +233,37 @@ func TestFurtherBodyLimits(t *testing.T) {
 		header.SetContentLength(150)
 		require.Equal(t, want, app.Server().HeaderReceived(header).MaxRequestBodySize, path)
 	}
+}
+
+// A broken form is refused in the form of its operation's errors, whichever product of the app
+// was mounted last.
+func TestFormErrorsOfEachProduct(t *testing.T) {
+	t.Parallel()
+	u := NewUploads(400, time.Now)
+	app := fiber.New(fiber.Config{BodyLimit: 100, DisableStartupMessage: true, ErrorHandler: u.ErrorHandler(ErrorHandler(slog.New(slog.DiscardHandler)))})
+	for _, product := range []string{"/a", "/b"} {
+		u.BodyLimits(app, func(string, string, string) Admission { return Admission{} })
+		u.AdaptErrors(app, func(_, path string) module.ErrorAdapter {
+			if path != product {
+				return nil
+			}
+			return func(e module.ErrorResponse) (int, hub.Extensions) { return e.Status, hub.Extensions{"of": product} }
+		})
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- app.Listener(listener) }()
+	for path, want := range map[string]any{"/a": "/a", "/b": "/b", "/c": nil} {
+		res, err := http.Post("http://"+listener.Addr().String()+path, "multipart/form-data; boundary=x", strings.NewReader("--x\r\ncut"))
+		require.NoError(t, err)
+		var body map[string]any
+		require.NoError(t, json.NewDecoder(res.Body).Decode(&body))
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, []any{400, want}, []any{res.StatusCode, body["of"]}, path)
+	}
+	require.NoError(t, app.Shutdown())
+	require.NoError(t, <-done)
 }
 
 func TestLocationsAreCut(t *testing.T) {
@@ -328,4 +361,15 @@ func TestProblemsAreLogged(t *testing.T) {
 			require.Equal(t, level != "" && cause != nil, strings.Contains(logs.String(), "error=cause"))
 		}
 	}
+}
+
+// reservedBytes returns how many bytes are reserved now.
+func (u *Uploads) reservedBytes() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	sum := 0
+	for _, reserved := range u.reservations {
+		sum += reserved.bytes
+	}
+	return sum
 }

@@ -152,6 +152,9 @@ func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorizat
 	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		length, isForm := header.ContentLength(), isForm(header.ContentType())
 		if length >= 0 && length <= app.Config().BodyLimit || length < 0 && !isForm {
+			if isForm && next != nil { // another product of the app may adapt the form's errors
+				return next(header)
+			}
 			return fasthttp.RequestConfig{} // the usual case, on the hot path
 		}
 		path, _, _ := bytes.Cut(header.RequestURI(), []byte("?"))
@@ -190,15 +193,4 @@ func (u *Uploads) admit(header *fasthttp.RequestHeader, admission Admission) fas
 		timeout = openTimeout
 	}
 	return fasthttp.RequestConfig{ReadTimeout: timeout, MaxRequestBodySize: maxBytes}
-}
-
-// ReservedBytes returns how many bytes are reserved now.
-func (u *Uploads) ReservedBytes() int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	sum := 0
-	for _, reserved := range u.reservations {
-		sum += reserved.bytes
-	}
-	return sum
 }

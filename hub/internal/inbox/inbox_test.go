@@ -293,8 +293,7 @@ func TestDatabaseAway(t *testing.T) {
 	require.Positive(t, entry.RetryAfter)
 }
 
-// Ids go after 45 days.
-func TestDrop(t *testing.T) {
+func TestIDsAreDroppedAfter45Days(t *testing.T) {
 	t.Parallel()
 	db := hubtest.Database(t)
 	id, tenant := integration(t, db)

@@ -205,7 +205,7 @@ func (d *dayColumns) queueErasures(statements *bulk.Batch, entries []logEntry) {
 		d.erasures[colErasureEnvironment].Text(string(r.Event.Environment))
 	}
 	if isReset {
-		statements.Add(erasure.Insert, d.erasures)
+		statements.Add(erasure.RequestSQL, d.erasures)
 	}
 }
 

@@ -67,7 +67,7 @@ type Integration struct {
 	ProbeSuccesses  int32      // in a row, since the status became error
 	KeyRefusedSince *time.Time // since when the peer refuses RemoteKey
 
-	// AbandonedAt is when an inactive integration stopped to collect events; nil = it collects.
+	// AbandonedAt is when an inactive integration stopped collecting events; nil = it collects.
 	// The database sets it to nil when the integration is in use again.
 	AbandonedAt *time.Time
 

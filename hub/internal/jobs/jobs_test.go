@@ -67,7 +67,7 @@ func (b *bundle) later(d time.Duration) []string {
 	return b.ran
 }
 
-func TestRuns(t *testing.T) {
+func TestJobsRunWhenDueOneOfAKeyAtATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.enqueue("", "now", 0)

@@ -58,34 +58,34 @@ func New() *Metrics {
 	}
 	m := &Metrics{
 		registry:        prometheus.NewRegistry(),
-		events:          counter("hub_events_accepted_total", "Events accepted: durable and answered 202.", "product"),
+		events:          counter("hub_events_accepted_total", "Events accepted: durable, with response 202.", "product"),
 		accepted:        counter("hub_deliveries_accepted_total", "Deliveries accepted, one for each receiver of an event.", "product"),
 		invalid:         counter("hub_events_invalid_total", "Events whose data does not agree with the schema of their type, by what became of them (warned, refused; accepted: a hosted product's).", "product", "outcome"),
 		settled:         counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
-		attempts:        counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
+		attempts:        counter("hub_attempts_total", "Attempts made, by the class of the response (2xx, 4xx, …, none).", "product", "answer"),
 		filtered:        counter("hub_deliveries_filtered_total", "Deliveries that were not made because the event does not match the endpoint's filter.", "product"),
-		filterErrors:    counter("hub_filter_errors_total", "Of these, those whose filter could not be evaluated for the event.", "product"),
+		filterErrors:    counter("hub_filter_errors_total", "Deliveries that were not made because the endpoint's filter could not be evaluated for the event; hub_deliveries_filtered_total has them too.", "product"),
 		operational:     counter("hub_operational_events_total", "Operational events published, by type: what happened to endpoints, integrations and keys.", "type"),
 		overLimit:       counter("hub_publications_over_limit_total", "Publications refused because they would make too many deliveries (deliveries), or their filters cost too much (filters).", "product", "limit"),
 		mails:           counter("hub_mails_settled_total", "Emails that were sent, or given up (failed): alerts, invitations and those of hosted products.", "status"),
-		duration:        histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
+		duration:        histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the end of the response."),
 		deliveryLatency: histogram("hub_delivery_latency_seconds", "Time to deliver, from an event's acceptance or from sending it again."),
 		received:        counter("hub_events_received_total", "Events that peers sent to a hosted product, by what became of them (accepted, duplicate, ignored, refused, failed).", "product", "outcome"),
 		handshakes:      counter("hub_handshake_failures_total", "Handshakes of a hosted product that failed because of the peer, by step (status: nothing was stored; register: it is tried again).", "product", "step"),
 		publishing: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "hub_publish_duration_seconds", Help: "Time to make a publication durable.", Buckets: seconds}),
 		limited: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hub_rate_limited_total", Help: "Requests answered 429."}),
+			Name: "hub_rate_limited_total", Help: "Requests with response 429."}),
 		proxyFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_egress_proxy_failures_total", Help: "Attempts that failed because of the egress proxy."}),
 		localLimits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hub_rate_limit_local_total", Help: "Limits counted in this process alone because Redis did not answer."}),
+			Name: "hub_rate_limit_local_total", Help: "Limits counted in this process alone because Redis did not respond."}),
 		erasures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hub_erasures_total", Help: "Persons whose payloads were erased, all but the events that asked for it."}),
+			Name: "hub_erasures_total", Help: "Persons whose payloads were erased, except the events that asked for it."}),
 		erased: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_payloads_erased_total", Help: "Payloads erased because they were about a person that was deleted."}),
 		abandoned: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hub_targets_abandoned_total", Help: "Endpoints and integrations that were not in use for 15 days and stopped to collect."}),
+			Name: "hub_targets_abandoned_total", Help: "Endpoints and integrations whose events make no deliveries any more, since they were not in use for 15 days."}),
 	}
 	m.registry.MustRegister(m.events, m.accepted, m.invalid, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned, m.operational, m.filtered, m.filterErrors, m.mails, m.proxyFailures, m.overLimit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -185,7 +185,7 @@ func (m *Metrics) ObservePublish(duration time.Duration) { m.publishing.Observe(
 // CountLocalLimit counts a limit that was decided without Redis.
 func (m *Metrics) CountLocalLimit() { m.localLimits.Inc() }
 
-// CountAbandoned counts endpoints and integrations that stopped to collect.
+// CountAbandoned counts endpoints and integrations that stopped collecting.
 func (m *Metrics) CountAbandoned(targets int) { m.abandoned.Add(float64(targets)) }
 
 // CountOperational counts an operational event.

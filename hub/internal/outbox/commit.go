@@ -18,31 +18,31 @@ import (
 // maxTries is how often a commit is tried while its requests stay the same.
 const maxTries = 8
 
-// commitPlain stores and answers a batch of requests without idempotency keys.
-func (l *committer) commitPlain(ctx context.Context, batch []*request) {
-	snapshot := l.directory.Snapshot()
-	for _, requests := range splitCommits(l.queueLocked(ctx, l.prepareAll(ctx, batch))) {
-		l.storePlain(ctx, snapshot, requests)
+// commitPlain stores and completes a batch of requests without idempotency keys.
+func (c *committer) commitPlain(ctx context.Context, batch []*request, policy lockPolicy) {
+	snapshot := c.outbox.directory.Snapshot()
+	for _, requests := range splitCommits(c.setAsideLocked(ctx, c.prepareAll(ctx, batch), policy)) {
+		c.storePlain(ctx, snapshot, requests)
 	}
 }
 
-// storePlain stores and answers prepared requests in one commit. Nothing is accepted on
+// storePlain stores and completes prepared requests in one commit. Nothing is accepted on
 // revoked keys or fanned out to a stale set of endpoints: the commit fails if a tenant
 // changed since the snapshot.
-func (l *committer) storePlain(ctx context.Context, snapshot string, requests []*preparedRequest) {
+func (c *committer) storePlain(ctx context.Context, snapshot string, requests []*preparedRequest) {
 	var err error
 	for tries := 0; tries < maxTries && len(requests) > 0; tries++ {
 		events := eventsOf(requests)
-		lease := l.reserve(events)
+		lease := c.outbox.reserve(events)
 		failpoint.Here("before_commit")
-		if lease, err = l.insert(ctx, snapshot, events, lease); err == nil {
+		if lease, err = c.insert(ctx, snapshot, events, lease); err == nil {
 			failpoint.Here("after_commit")
-			l.dispatchCommitted(events, lease)
-			answerStored(requests)
+			c.dispatchCommitted(events, lease)
+			completeStored(requests)
 			return
 		}
-		l.release(events)
-		again, newSnapshot, ok := l.recoverFrom(ctx, err, snapshot, requests)
+		c.outbox.release(events)
+		again, newSnapshot, ok := c.recoverFrom(ctx, err, snapshot, requests)
 		if !ok {
 			break
 		}
@@ -51,12 +51,12 @@ func (l *committer) storePlain(ctx context.Context, snapshot string, requests []
 		}
 		requests, snapshot = again, newSnapshot
 	}
-	l.answerFailed(requests, err, func(r *preparedRequest) { l.storePlain(ctx, snapshot, []*preparedRequest{r}) })
+	c.completeFailed(requests, err, func(r *preparedRequest) { c.storePlain(ctx, snapshot, []*preparedRequest{r}) })
 }
 
-// prepareAll answers the requests that cannot be stored, hands those with many deliveries
+// prepareAll completes the requests that cannot be stored, hands those with many deliveries
 // to their own committer, and returns the rest.
-func (l *committer) prepareAll(ctx context.Context, batch []*request) []*preparedRequest {
+func (c *committer) prepareAll(ctx context.Context, batch []*request) []*preparedRequest {
 	publishers := make([]directory.Publisher, 0, len(batch))
 	for _, r := range batch {
 		for _, p := range r.publications {
@@ -66,44 +66,45 @@ func (l *committer) prepareAll(ctx context.Context, batch []*request) []*prepare
 			}
 		}
 	}
-	if err := l.directory.Preload(ctx, publishers); err != nil {
+	if err := c.outbox.directory.Preload(ctx, publishers); err != nil {
 		for _, r := range batch {
-			r.answer(err)
+			r.complete(err)
 		}
 		return nil
 	}
 	requests := make([]*preparedRequest, 0, len(batch))
 	isRefreshed := false
 	for _, r := range batch {
-		targets, deliveries, err := l.resolve(ctx, r.publications)
+		targets, deliveries, err := c.outbox.resolve(ctx, r.publications)
 		if errors.Is(err, errDisagrees) && !isRefreshed {
 			// No commit will compare the configuration of what is refused.
 			isRefreshed = true
-			if err = l.directory.Refresh(ctx); err != nil {
-				r.answer(errUnavailable(err))
+			if err = c.outbox.directory.Refresh(ctx); err != nil {
+				r.complete(errUnavailable(err))
 				continue
 			}
-			targets, deliveries, err = l.resolve(ctx, r.publications)
+			targets, deliveries, err = c.outbox.resolve(ctx, r.publications)
 		}
+		isDone := false
 		if (errors.Is(err, errTooManyDeliveries) || errors.Is(err, errDisagrees)) && r.isIdempotent() {
-			err = l.answerRepeated(ctx, r, err)
+			isDone, err = c.outbox.completeRepeated(ctx, r, err)
 		}
 		switch {
+		case isDone:
+			continue
 		case err != nil:
-			r.answer(err)
+			r.complete(err)
 			continue
-		case targets == nil: // it was answered
-			continue
-		case deliveries > maxDeliveries && !l.isLarge:
+		case deliveries > maxDeliveries && !c.isLarge:
 			r.estimate = deliveries
-			if !l.large.push(r) {
-				r.answer(errUnavailable(errors.New("the commit queue is full")))
+			if !c.outbox.large.push(r) {
+				r.complete(errUnavailable(errors.New("the commit queue is full")))
 			}
 			continue
 		}
-		events, err := l.prepareEvents(ctx, r.publications, targets)
+		events, err := c.outbox.prepareEvents(ctx, r.publications, targets)
 		if err != nil {
-			r.answer(err)
+			r.complete(err)
 			continue
 		}
 		requests = append(requests, &preparedRequest{r, events, deliveries})
@@ -111,20 +112,20 @@ func (l *committer) prepareAll(ctx context.Context, batch []*request) []*prepare
 	return requests
 }
 
-// answerStored answers requests whose publications were all stored, in order.
-func answerStored(requests []*preparedRequest) {
+// completeStored completes requests whose publications were all stored, in order.
+func completeStored(requests []*preparedRequest) {
 	for _, r := range requests {
 		r.results = make([]Result, len(r.events))
 		for i, event := range r.events {
 			r.results[i] = Result{ID: event.event.ID, Deliveries: len(event.targets)}
 		}
-		r.answer(nil)
+		r.complete(nil)
 	}
 }
 
-// answerFailed answers requests that could not be stored. If PostgreSQL refused the data of
+// completeFailed completes requests that could not be stored. If PostgreSQL refused the data of
 // one of several, each is stored by itself.
-func (l *committer) answerFailed(requests []*preparedRequest, err error, storeAlone func(*preparedRequest)) {
+func (c *committer) completeFailed(requests []*preparedRequest, err error, storeAlone func(*preparedRequest)) {
 	if len(requests) == 0 {
 		return
 	}
@@ -136,9 +137,9 @@ func (l *committer) answerFailed(requests []*preparedRequest, err error, storeAl
 		}
 		return
 	}
-	l.log.Warn("storing events failed", "error", err, "requests", len(requests))
+	c.outbox.log.Warn("storing events failed", "error", err, "requests", len(requests))
 	for _, r := range requests {
-		r.answer(errUnavailable(err))
+		r.complete(errUnavailable(err))
 	}
 }
 
@@ -146,18 +147,18 @@ func (l *committer) answerFailed(requests []*preparedRequest, err error, storeAl
 // maxDeliveries deliveries are sent in one round trip with the commit; more are sent in parts,
 // to bound memory. The lease returned also
 // covers the heads of orders.
-func (l *committer) insert(ctx context.Context, snapshot string, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+func (c *committer) insert(ctx context.Context, snapshot string, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
 	batch := &bulk.Batch{}
-	l.rows.addAssertion(batch, snapshot, events)
+	c.rows.addAssertion(batch, snapshot, events)
 	if countDeliveries(events) > maxDeliveries || hasOrdered(events) {
-		err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) (err error) {
-			lease, err = l.insertInOrder(ctx, tx, batch, events, lease)
+		err := pgx.BeginFunc(ctx, c.outbox.pool, func(tx pgx.Tx) (err error) {
+			lease, err = c.insertInOrder(ctx, tx, batch, events, lease)
 			return err
 		})
 		return lease, err
 	}
-	l.rows.addStatements(batch, events, lease)
-	if err := batch.Run(ctx, l.pool); err != nil {
+	c.rows.addStatements(batch, events, lease)
+	if err := batch.Run(ctx, c.outbox.pool); err != nil {
 		return lease, fmt.Errorf("committing %d events: %w", len(events), err)
 	}
 	return lease, nil
@@ -167,11 +168,11 @@ func (l *committer) insert(ctx context.Context, snapshot string, events []*prepa
 // events in the orders of their targets, and stores the events. The lease returned also covers
 // the heads of orders. The error is a lock timeout if another transaction has
 // the key of an order.
-func (l *committer) insertInOrder(ctx context.Context, tx pgx.Tx, batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+func (c *committer) insertInOrder(ctx context.Context, tx pgx.Tx, batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
 	var taken places
 	if hasOrdered(events) {
 		batch.Add(ledger.BoundLockWaitsSQL, nil)
-		taken = l.rows.addOrderPlaces(batch, events)
+		taken = c.rows.addOrderPlaces(batch, events)
 		batch.Add(ledger.WaitForLocksSQL, nil)
 	}
 	if err := batch.RunOn(ctx, tx.Conn()); err != nil {
@@ -181,6 +182,6 @@ func (l *committer) insertInOrder(ctx context.Context, tx pgx.Tx, batch *bulk.Ba
 		failpoint.Here("places_taken")
 	}
 	taken.assign(events)
-	lease = l.reserveHeads(events, lease)
-	return lease, l.rows.insertInParts(ctx, tx, events, lease)
+	lease = c.outbox.reserveHeads(events, lease)
+	return lease, c.rows.insertInParts(ctx, tx, events, lease)
 }

@@ -13,26 +13,21 @@ import (
 
 // committer commits batches, one at a time: a full one costs less than two half ones.
 type committer struct {
-	*Outbox
-	rows       rows
-	isLarge    bool       // takes requests with more than maxDeliveries
-	deferred   []*request // go into the next batch: their tenants changed meanwhile
-	isOneByOne bool       // stores requests one by one, to find those whose idempotency keys are locked
-
-	// Of the committer of requests that wait for locked keys.
-	isForLocked   bool
-	waitsForLocks bool       // of what it commits
-	stillLocked   []*request // of the batch
+	outbox      *Outbox
+	rows        rows
+	isLarge     bool       // takes requests with more than maxDeliveries
+	deferred    []*request // go into the next batch: their tenants changed meanwhile
+	stillLocked []*request // of the batch, whose keys [collectLocked] found locked
 }
 
 // run commits batches from a queue until ended is closed and the queue empty.
-func (l *committer) run(queue *queue, ended <-chan struct{}, commit func(context.Context, []*request)) {
+func (c *committer) run(queue *queue, ended <-chan struct{}, commit func(context.Context, []*request)) {
 	for {
-		batch := queue.take(l.deferred)
-		l.deferred = nil
+		batch := queue.take(c.deferred)
+		c.deferred = nil
 		if len(batch) > 0 {
 			timeout := commitTimeout
-			if l.isLarge && slices.ContainsFunc(batch, func(r *request) bool { return r.estimate > maxDeliveries }) {
+			if c.isLarge && slices.ContainsFunc(batch, func(r *request) bool { return r.estimate > maxDeliveries }) {
 				timeout = largeTimeout
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -46,21 +41,21 @@ func (l *committer) run(queue *queue, ended <-chan struct{}, commit func(context
 			if batch = queue.take(nil); len(batch) == 0 {
 				return
 			}
-			l.deferred = batch
+			c.deferred = batch
 		}
 	}
 }
 
 // commitLarge stores requests with many deliveries, each by itself.
-func (l *committer) commitLarge(ctx context.Context, batch []*request) {
+func (c *committer) commitLarge(ctx context.Context, batch []*request) {
 	for _, r := range batch {
 		if r.isIdempotent() {
-			l.storeDistinct(ctx, []*request{r})
+			c.storeDistinct(ctx, []*request{r}, divertTenants)
 		} else {
-			l.commitPlain(ctx, []*request{r})
+			c.commitPlain(ctx, []*request{r}, divertTenants)
 		}
 	}
-	l.rows = rows{} // its buffers have the size of the largest
+	c.rows = rows{} // its buffers have the size of the largest
 }
 
 // preparedRequest is a request whose events are prepared.
@@ -105,30 +100,30 @@ var errKeptChanging = errors.New("configuration kept changing")
 
 // recoverFrom removes the cause of a failed commit, where it can. It returns the requests
 // that are worth another try now, by the configuration of a snapshot.
-func (l *committer) recoverFrom(ctx context.Context, err error, snapshot string, requests []*preparedRequest) (again []*preparedRequest, newSnapshot string, ok bool) {
+func (c *committer) recoverFrom(ctx context.Context, err error, snapshot string, requests []*preparedRequest) (again []*preparedRequest, newSnapshot string, ok bool) {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return requests, snapshot, false
 	}
 	switch pg.Code {
 	case directory.ConfigChangedCode:
-		changes, err := l.directory.RefreshSince(ctx, snapshot)
+		changes, err := c.outbox.directory.RefreshSince(ctx, snapshot)
 		if err != nil {
 			return requests, snapshot, false
 		}
-		return l.deferChanged(requests, changes), changes.Snapshot, true
+		return c.deferChanged(requests, changes), changes.Snapshot, true
 	case "42P01": // no tables for this day
-		_, err := l.pool.Exec(ctx, `select hub.ensure_partitions($1::date - 1, 3)`, l.now().UTC())
+		_, err := c.outbox.pool.Exec(ctx, `select hub.ensure_partitions($1::date - 1, 3)`, c.outbox.now().UTC())
 		return requests, snapshot, err == nil
 	case dberr.SerializationFailure, dberr.DeadlockDetected:
 		return requests, snapshot, true
 	case dberr.LockTimeout:
-		free, locked, err := l.splitLocked(ctx, requests)
+		free, locked, err := c.splitLocked(ctx, requests)
 		if err != nil {
 			return requests, snapshot, false
 		}
 		for _, r := range locked {
-			l.locked.add(r.request)
+			c.outbox.locked.add(r.request)
 		}
 		return free, snapshot, true
 	}
@@ -137,7 +132,7 @@ func (l *committer) recoverFrom(ctx context.Context, err error, snapshot string,
 
 // deferChanged moves the requests whose tenants changed to the next batch, where they are
 // prepared anew. The others do not wait for them.
-func (l *committer) deferChanged(requests []*preparedRequest, changes directory.Changes) (unchanged []*preparedRequest) {
+func (c *committer) deferChanged(requests []*preparedRequest, changes directory.Changes) (unchanged []*preparedRequest) {
 	unchanged = make([]*preparedRequest, 0, len(requests))
 	for _, r := range requests {
 		first := r.publications[0]
@@ -145,10 +140,10 @@ func (l *committer) deferChanged(requests []*preparedRequest, changes directory.
 		case !changes.Concern(first.TenantID, first.Product):
 			unchanged = append(unchanged, r)
 		case r.conflicts == maxConflicts:
-			r.answer(errUnavailable(errKeptChanging))
+			r.complete(errUnavailable(errKeptChanging))
 		default:
 			r.conflicts++
-			l.deferred = append(l.deferred, r.request)
+			c.deferred = append(c.deferred, r.request)
 		}
 	}
 	return unchanged

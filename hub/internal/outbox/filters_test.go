@@ -134,7 +134,7 @@ func TestFiltersInATransactionAreBounded(t *testing.T) {
 	ctx, state := t.Context(), registry.EndpointState{URL: "https://example.com", EventTypes: []string{"*"}, Enabled: true}
 	s := newShop(t, state)
 	counted := filter.NewErrors(s.pool, slog.New(slog.DiscardHandler), time.Now)
-	s.outbox.KeepFilterErrors(counted)
+	s.outbox.SetFilterErrors(counted)
 	create := func(tenant uuid.UUID, text string) (endpoint uuid.UUID) {
 		state.Filter = &text
 		created, _, err := s.endpoints.Create(ctx, tenant, hub.Live, state, "")

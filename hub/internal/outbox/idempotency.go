@@ -42,24 +42,24 @@ var errKeyVanished = errors.New("an idempotency key expired between two statemen
 
 // commitIdempotent stores requests that carry idempotency keys. Requests of one
 // publication share a commit; a request of several is all or nothing and has its own.
-func (l *committer) commitIdempotent(ctx context.Context, batch []*request) {
+func (c *committer) commitIdempotent(ctx context.Context, batch []*request, policy lockPolicy) {
 	var singles []*request
 	for _, r := range batch {
 		if len(r.publications) == 1 {
 			singles = append(singles, r)
 			continue
 		}
-		l.storeIdempotent(ctx, []*request{r})
+		c.storeIdempotent(ctx, []*request{r}, policy)
 	}
-	l.storeIdempotent(ctx, singles)
+	c.storeIdempotent(ctx, singles, policy)
 }
 
 // storeIdempotent stores requests with distinct keys, then those that repeat a key: they
 // get the first one's result.
-func (l *committer) storeIdempotent(ctx context.Context, batch []*request) {
+func (c *committer) storeIdempotent(ctx context.Context, batch []*request, policy lockPolicy) {
 	for len(batch) > 0 {
 		now, later := splitRepeats(batch)
-		l.storeDistinct(ctx, now)
+		c.storeDistinct(ctx, now, policy)
 		batch = later
 	}
 }
@@ -92,49 +92,50 @@ func keyOf(publication *Publication) idempotencyKey {
 
 // storeDistinct prepares requests whose idempotency keys differ, and stores them in commits of at
 // most maxDeliveries deliveries.
-func (l *committer) storeDistinct(ctx context.Context, batch []*request) {
-	snapshot := l.directory.Snapshot()
-	for _, requests := range splitCommits(l.queueLocked(ctx, l.prepareAll(ctx, batch))) {
-		l.storeClaimingKeys(ctx, snapshot, requests)
+func (c *committer) storeDistinct(ctx context.Context, batch []*request, policy lockPolicy) {
+	snapshot := c.outbox.directory.Snapshot()
+	for _, requests := range splitCommits(c.setAsideLocked(ctx, c.prepareAll(ctx, batch), policy)) {
+		c.storeClaimingKeys(ctx, snapshot, requests, ledger.BoundLockWaitsSQL)
 	}
 }
 
-// storeClaimingKeys is storePlain for requests with distinct idempotency keys.
-func (l *committer) storeClaimingKeys(ctx context.Context, snapshot string, requests []*preparedRequest) {
+// storeClaimingKeys is storePlain for requests with distinct idempotency keys. boundLockWaitsSQL
+// is the statement that bounds how long it waits for keys that are locked.
+func (c *committer) storeClaimingKeys(ctx context.Context, snapshot string, requests []*preparedRequest, boundLockWaitsSQL string) {
 	var err error
 	for tries := 0; tries < maxTries && len(requests) > 0; tries++ {
 		var lease *delivery.CommitLease
 		var unstored []*prepared
 		var stored map[idempotencyKey]storedPublication
-		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		err = pgx.BeginFunc(ctx, c.outbox.pool, func(tx pgx.Tx) error {
 			var err error
-			if unstored, stored, err = l.claimIdempotencyKeys(ctx, tx, snapshot, eventsOf(requests)); err != nil || len(unstored) == 0 {
+			if unstored, stored, err = c.claimIdempotencyKeys(ctx, tx, snapshot, eventsOf(requests), boundLockWaitsSQL); err != nil || len(unstored) == 0 {
 				return err
 			}
 			if len(requests) == 1 && hasReusedKey(requests[0].publications, stored) {
 				return errKeyReused // all or nothing: the rollback releases its keys
 			}
-			lease = l.reserve(unstored)
+			lease = c.outbox.reserve(unstored)
 			failpoint.Here("before_commit")
-			lease, err = l.insertInOrder(ctx, tx, &bulk.Batch{}, unstored, lease)
+			lease, err = c.insertInOrder(ctx, tx, &bulk.Batch{}, unstored, lease)
 			return err
 		})
 		if err == nil {
 			failpoint.Here("after_commit")
-			l.dispatchCommitted(unstored, lease)
-			answerIdempotent(requests, stored)
+			c.dispatchCommitted(unstored, lease)
+			completeIdempotent(requests, stored)
 			return
 		}
-		l.release(unstored)
+		c.outbox.release(unstored)
 		if errors.Is(err, errKeyReused) {
-			requests[0].answer(errKeyReused)
+			requests[0].complete(errKeyReused)
 			return
 		}
 		if errors.Is(err, errKeysLocked) {
-			l.storeOneByOne(ctx, snapshot, requests)
+			c.storeOneByOne(ctx, snapshot, requests)
 			return
 		}
-		again, newSnapshot, ok := l.recoverFrom(ctx, err, snapshot, requests)
+		again, newSnapshot, ok := c.recoverFrom(ctx, err, snapshot, requests)
 		if !ok {
 			break
 		}
@@ -143,31 +144,34 @@ func (l *committer) storeClaimingKeys(ctx context.Context, snapshot string, requ
 		}
 		requests, snapshot = again, newSnapshot
 	}
-	l.answerFailed(requests, err, func(r *preparedRequest) { l.storeClaimingKeys(ctx, snapshot, []*preparedRequest{r}) })
+	c.completeFailed(requests, err, func(r *preparedRequest) {
+		c.storeClaimingKeys(ctx, snapshot, []*preparedRequest{r}, boundLockWaitsSQL)
+	})
 }
 
-// answerRepeated answers a request that is refused now but was accepted before: a publisher
-// that asks again gets the first result. Others get the refusal returned.
-func (o *Outbox) answerRepeated(ctx context.Context, r *request, refusal error) error {
+// completeRepeated completes a request that is refused now but was accepted before: a publisher
+// that asks again gets the first result. It reports whether it did. If not, the error is the
+// refusal, or why the earlier publications could not be read.
+func (o *Outbox) completeRepeated(ctx context.Context, r *request, refusal error) (isDone bool, err error) {
 	stored, err := readKeys(ctx, o.pool, r.publications)
 	if err != nil {
-		return errUnavailable(err)
+		return false, errUnavailable(err)
 	}
 	if len(stored) < len(r.publications) {
-		return refusal
+		return false, refusal
 	}
 	for _, p := range r.publications {
 		p.Violations = nil // the first result comes without a warning
 	}
-	answerIdempotent([]*preparedRequest{{request: r}}, stored)
-	return nil
+	completeIdempotent([]*preparedRequest{{request: r}}, stored)
+	return true, nil
 }
 
 // claimIdempotencyKeys claims the keys of prepared events. unstored are the events to store;
 // stored holds the earlier publications under the other keys. It is [errKeysLocked] if another
 // transaction claims one of them for long.
-func (l *committer) claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared) (unstored []*prepared, stored map[idempotencyKey]storedPublication, err error) {
-	claimed, err := l.insertKeys(ctx, tx, snapshot, events)
+func (c *committer) claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared, boundLockWaitsSQL string) (unstored []*prepared, stored map[idempotencyKey]storedPublication, err error) {
+	claimed, err := c.insertKeys(ctx, tx, snapshot, events, boundLockWaitsSQL)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -209,7 +213,7 @@ func isSameBody(original storedPublication, p *Publication) bool {
 
 // insertKeys claims unused keys and returns them. It inserts in key order, so that concurrent
 // commits cannot deadlock.
-func (l *committer) insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared) (map[idempotencyKey]bool, error) {
+func (c *committer) insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared, boundLockWaitsSQL string) (map[idempotencyKey]bool, error) {
 	var tenants, allTenants, seqs []uuid.UUID
 	var environments, keys, products []string
 	var hashes [][]byte
@@ -228,11 +232,7 @@ func (l *committer) insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, 
 	claimed := make(map[idempotencyKey]bool, len(keys))
 	batch := &pgx.Batch{}
 	batch.Queue(directory.AssertUnchangedSQL, []string{snapshot}, distinct(allTenants), distinct(products))
-	if l.isOneByOne {
-		batch.Queue(oneByOneLockWaitSQL)
-	} else {
-		batch.Queue(ledger.BoundLockWaitsSQL)
-	}
+	batch.Queue(boundLockWaitsSQL)
 	batch.Queue(`
 		insert into hub.idempotency (tenant_id, environment, key, body_hash, seq, event_id, deliveries)
 		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::bigint[], $7::integer[])
@@ -303,9 +303,9 @@ func readKeys(ctx context.Context, db querier, repeated []*Publication) (map[ide
 	return stored, nil
 }
 
-// answerIdempotent answers requests after their commit: with their own result, the
+// completeIdempotent completes requests after their commit: with their own result, the
 // first one's, or the refusal of a reused key.
-func answerIdempotent(requests []*preparedRequest, stored map[idempotencyKey]storedPublication) {
+func completeIdempotent(requests []*preparedRequest, stored map[idempotencyKey]storedPublication) {
 	for _, r := range requests {
 		r.results = make([]Result, len(r.publications))
 		var refused error
@@ -320,6 +320,6 @@ func answerIdempotent(requests []*preparedRequest, stored map[idempotencyKey]sto
 				refused = errKeyReused
 			}
 		}
-		r.answer(refused)
+		r.complete(refused)
 	}
 }

@@ -27,7 +27,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	dir := directory.New(pool, nil, nil, log, time.Now) // no endpoints, no secrets
 	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now, 10_000)
 	t.Cleanup(o.Close)
-	keyed := &committer{Outbox: o}
+	keyed := &committer{outbox: o}
 	tenant := uuid.New()
 	publish := func(key, correlation string) *request {
 		return &request{done: make(chan error, 1), publications: []*Publication{{
@@ -36,18 +36,18 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 		}}}
 	}
 	good, bad := publish("key:good", ""), publish("key:bad", "no text has a \x00 in it")
-	keyed.commitIdempotent(context.Background(), []*request{good, bad})
+	keyed.commitIdempotent(context.Background(), []*request{good, bad}, divertTenants)
 	require.NoError(t, <-good.done)
 	require.Error(t, <-bad.done)
 
 	again := publish("key:good", "")
-	keyed.commitIdempotent(context.Background(), []*request{again})
+	keyed.commitIdempotent(context.Background(), []*request{again}, divertTenants)
 	require.NoError(t, <-again.done)
 	require.True(t, again.results[0].Duplicate)
 	require.Equal(t, good.results[0].ID, again.results[0].ID)
 }
 
-// Whoever publishes while the hub stops gets an answer: the commit's, or that the
+// Whoever publishes while the hub stops gets a result: the commit's, or that the
 // hub is unavailable.
 func TestPublishingAfterTheEndIsRefused(t *testing.T) {
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestPublishingAfterTheEndIsRefused(t *testing.T) {
 	// One that passed the first look just before the end, and reached the queue after it.
 	late := &request{done: make(chan error, 1), publications: []*Publication{{}}}
 	require.True(t, o.plain.push(late))
-	require.ErrorIs(t, o.awaitAnswer(late), hub.ErrUnavailable)
+	require.ErrorIs(t, o.awaitCommit(late), hub.ErrUnavailable)
 	late.done <- nil
-	require.NoError(t, o.awaitAnswer(late), "an answer there is counts")
+	require.NoError(t, o.awaitCommit(late), "a result there is counts")
 }

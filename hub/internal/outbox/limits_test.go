@@ -260,19 +260,19 @@ func TestChangeDelaysOnlyItsTenant(t *testing.T) {
 			require.NoError(t, err)
 		}
 		p.addEndpoints(changed, 1)
-		l := &committer{Outbox: p.Outbox}
+		c := &committer{outbox: p.Outbox}
 		first := &request{publications: publications(changed, 1, key), done: make(chan error, 1)}
 		second := &request{publications: publications(other, 1, key), done: make(chan error, 1)}
-		commit := l.commitPlain
+		commit := c.commitPlain
 		if key != "" {
-			commit = l.commitIdempotent
+			commit = c.commitIdempotent
 		}
-		commit(t.Context(), []*request{first, second})
+		commit(t.Context(), []*request{first, second}, divertTenants)
 		require.NoError(t, <-second.done)
 		require.Empty(t, first.done)
-		require.Equal(t, []*request{first}, l.deferred)
-		l.deferred = nil
-		commit(t.Context(), []*request{first})
+		require.Equal(t, []*request{first}, c.deferred)
+		c.deferred = nil
+		commit(t.Context(), []*request{first}, divertTenants)
 		require.NoError(t, <-first.done)
 		require.Equal(t, 2, first.results[0].Deliveries, "the new endpoint gets it too")
 	}
@@ -283,18 +283,18 @@ func TestRequestOfATenantThatKeepsChanging(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 10_000)
 	tenant := p.tenant(1)
-	l := &committer{Outbox: p.Outbox}
+	c := &committer{outbox: p.Outbox}
 	r := &request{publications: publications(tenant, 1, ""), done: make(chan error, 1)}
 	changes, err := p.directory.RefreshSince(t.Context(), p.directory.Snapshot())
 	require.NoError(t, err)
 	require.True(t, changes.Concern(tenant, ""))
 	require.False(t, changes.Concern(uuid.New(), "shop"))
 	for range maxConflicts {
-		require.Empty(t, l.deferChanged([]*preparedRequest{{request: r}}, changes))
-		require.Equal(t, []*request{r}, l.deferred)
-		l.deferred = nil
+		require.Empty(t, c.deferChanged([]*preparedRequest{{request: r}}, changes))
+		require.Equal(t, []*request{r}, c.deferred)
+		c.deferred = nil
 	}
-	require.Empty(t, l.deferChanged([]*preparedRequest{{request: r}}, changes))
-	require.Empty(t, l.deferred)
+	require.Empty(t, c.deferChanged([]*preparedRequest{{request: r}}, changes))
+	require.Empty(t, c.deferred)
 	require.ErrorIs(t, errors.Join(<-r.done), hub.ErrUnavailable)
 }

@@ -33,22 +33,22 @@ type lockedRequests struct {
 	log     *slog.Logger
 	timeout time.Duration // after which one is refused
 	mu      sync.Mutex
-	tenants map[uuid.UUID]int // requests that are not answered yet, of each
+	tenants map[uuid.UUID]int // requests that are not complete yet, of each
 }
 
 func newLockedRequests(log *slog.Logger) *lockedRequests {
 	return &lockedRequests{queue: newQueue(), log: log, timeout: commitTimeout, tenants: make(map[uuid.UUID]int)}
 }
 
-// add queues a request, or answers it if it has waited for too long.
+// add queues a request, or refuses it if it has waited for too long.
 func (l *lockedRequests) add(r *request) {
 	if r.lockedSince.IsZero() {
 		tenant := r.publications[0].TenantID
-		r.lockedSince, r.onAnswer = time.Now(), func() { l.count(tenant, -1) }
+		r.lockedSince, r.onComplete = time.Now(), func() { l.count(tenant, -1) }
 		l.count(tenant, 1)
 	}
 	if time.Since(r.lockedSince) > l.timeout || !l.push(r) {
-		r.answer(errUnavailable(errLocked))
+		r.complete(errUnavailable(errLocked))
 	}
 }
 
@@ -71,35 +71,53 @@ func (l *lockedRequests) hasTenant(tenant uuid.UUID) bool {
 	return l.tenants[tenant] > 0
 }
 
-// queueLocked queues the prepared requests whose keys are locked, and returns the others, which
-// are stored now.
-func (l *committer) queueLocked(ctx context.Context, requests []*preparedRequest) []*preparedRequest {
-	if !l.isForLocked {
-		return slices.DeleteFunc(requests, func(r *preparedRequest) bool {
-			waits := (r.isIdempotent() || hasOrdered(r.events)) && l.locked.hasTenant(r.publications[0].TenantID)
-			if waits {
-				l.locked.add(r.request)
-			}
-			return waits
-		})
+// lockPolicy is what a committer does with prepared requests whose keys may be locked.
+type lockPolicy int
+
+const (
+	// divertTenants hands requests with keys to the committer of locked requests while others of
+	// their tenants wait there.
+	divertTenants lockPolicy = iota
+	// collectLocked leaves out the requests whose keys are locked now, as stillLocked.
+	collectLocked
+	// waitForLocks leaves out none: the commit waits for the locks.
+	waitForLocks
+)
+
+// setAsideLocked leaves out the requests that wait for locked keys, by a policy. It returns the
+// others, which are stored now.
+func (c *committer) setAsideLocked(ctx context.Context, requests []*preparedRequest, policy lockPolicy) []*preparedRequest {
+	switch policy {
+	case divertTenants:
+		return slices.DeleteFunc(requests, c.divert)
+	case collectLocked:
+		free, locked, err := c.splitLocked(ctx, requests)
+		if err != nil {
+			return requests // the commit fails too, and completes them
+		}
+		for _, r := range locked {
+			c.stillLocked = append(c.stillLocked, r.request)
+		}
+		return free
+	case waitForLocks:
 	}
-	if l.waitsForLocks {
-		return requests
+	return requests
+}
+
+// divert hands a request with keys to the committer of locked requests if others of its tenant
+// wait there. It reports whether it did.
+func (c *committer) divert(r *preparedRequest) bool {
+	waits := (r.isIdempotent() || hasOrdered(r.events)) && c.outbox.locked.hasTenant(r.publications[0].TenantID)
+	if waits {
+		c.outbox.locked.add(r.request)
 	}
-	free, locked, err := l.splitLocked(ctx, requests)
-	if err != nil {
-		return requests // the commit fails too, and answers them
-	}
-	for _, r := range locked {
-		l.stillLocked = append(l.stillLocked, r.request)
-	}
-	return free
+	return waits
 }
 
 // splitLocked splits requests by whether their keys are free. Of an ordering key that no
 // committed transaction used this is not known: it counts as locked.
-func (l *committer) splitLocked(ctx context.Context, requests []*preparedRequest) (free, locked []*preparedRequest, err error) {
-	states, err := ledger.OrderStates(ctx, l.pool, ordersOf(eventsOf(requests)))
+func (c *committer) splitLocked(ctx context.Context, requests []*preparedRequest) (free, locked []*preparedRequest, err error) {
+	states, err := ledger.OrderStates(ctx, c.outbox.pool, ordersOf(eventsOf(requests)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,41 +133,37 @@ func (l *committer) splitLocked(ctx context.Context, requests []*preparedRequest
 
 // storeOneByOne stores requests one by one, as another transaction claims the idempotency key of
 // one of them. That one waits.
-func (l *committer) storeOneByOne(ctx context.Context, snapshot string, requests []*preparedRequest) {
+func (c *committer) storeOneByOne(ctx context.Context, snapshot string, requests []*preparedRequest) {
 	if len(requests) == 1 {
 		requests[0].hasLockedKey = true
-		l.locked.add(requests[0].request)
+		c.outbox.locked.add(requests[0].request)
 		return
 	}
-	l.isOneByOne = true
 	for _, r := range requests {
-		l.storeClaimingKeys(ctx, snapshot, []*preparedRequest{r})
+		c.storeClaimingKeys(ctx, snapshot, []*preparedRequest{r}, oneByOneLockWaitSQL)
 	}
-	l.isOneByOne = false
 }
 
 // commitLocked stores the requests of a batch whose keys are free by now. Of the others it
 // tries the one that was tried least, waiting for the lock.
-func (l *committer) commitLocked(ctx context.Context, batch []*request) {
-	l.stillLocked = nil
-	l.commitPlainAndIdempotent(ctx, batch)
-	if len(l.stillLocked) > 0 {
-		next := slices.MinFunc(l.stillLocked, func(a, b *request) int { return cmp.Compare(a.lockTries, b.lockTries) })
-		for _, r := range l.stillLocked {
+func (c *committer) commitLocked(ctx context.Context, batch []*request) {
+	c.stillLocked = nil
+	c.commitPlainAndIdempotent(ctx, batch, collectLocked)
+	if len(c.stillLocked) > 0 {
+		next := slices.MinFunc(c.stillLocked, func(a, b *request) int { return cmp.Compare(a.lockTries, b.lockTries) })
+		for _, r := range c.stillLocked {
 			if r != next {
-				l.locked.add(r)
+				c.outbox.locked.add(r)
 			}
 		}
 		next.lockTries++
-		l.waitsForLocks = true
-		l.commitPlainAndIdempotent(ctx, []*request{next})
-		l.waitsForLocks = false
+		c.commitPlainAndIdempotent(ctx, []*request{next}, waitForLocks)
 	}
-	l.rows = rows{} // its buffers have the size of the largest
+	c.rows = rows{} // its buffers have the size of the largest
 }
 
 // commitPlainAndIdempotent stores requests of both kinds.
-func (l *committer) commitPlainAndIdempotent(ctx context.Context, batch []*request) {
+func (c *committer) commitPlainAndIdempotent(ctx context.Context, batch []*request, policy lockPolicy) {
 	var plain, idempotent []*request
 	for _, r := range batch {
 		if r.isIdempotent() {
@@ -158,6 +172,6 @@ func (l *committer) commitPlainAndIdempotent(ctx context.Context, batch []*reque
 			plain = append(plain, r)
 		}
 	}
-	l.commitIdempotent(ctx, idempotent)
-	l.commitPlain(ctx, plain)
+	c.commitIdempotent(ctx, idempotent, policy)
+	c.commitPlain(ctx, plain, policy)
 }

@@ -80,9 +80,9 @@ func newRequest(p *Publication) *request {
 }
 
 // admitted returns the requests that a committer would store now.
-func admitted(t *testing.T, committer *committer, requests ...*request) (admitted []*request) {
+func admitted(t *testing.T, committer *committer, policy lockPolicy, requests ...*request) (admitted []*request) {
 	t.Helper()
-	for _, r := range committer.queueLocked(t.Context(), committer.prepareAll(t.Context(), requests)) {
+	for _, r := range committer.setAsideLocked(t.Context(), committer.prepareAll(t.Context(), requests), policy) {
 		admitted = append(admitted, r.request)
 	}
 	return admitted
@@ -125,12 +125,11 @@ func TestLockedOrderHoldsUpNoOthers(t *testing.T) {
 	p.requirePrompt(numbered(blocked, "free", "", 2))
 	p.requirePrompt(numbered(blocked, "new key", "", 1))
 	diverted, ofOther, unordered := newRequest(numbered(blocked, "another key", "", 1)), newRequest(numbered(other, "key", "", 9)), newRequest(numbered(blocked, "", "", 9))
-	committer := &committer{Outbox: p.Outbox}
-	require.Equal(t, []*request{ofOther, unordered}, admitted(t, committer, diverted, ofOther, unordered), "no commit waits once more for the tenant's keys")
+	committer := &committer{outbox: p.Outbox}
+	require.Equal(t, []*request{ofOther, unordered}, admitted(t, committer, divertTenants, diverted, ofOther, unordered), "no commit waits once more for the tenant's keys")
 	require.NoError(t, <-diverted.done)
 	locked, free := newRequest(numbered(blocked, "locked", "", 9)), newRequest(numbered(blocked, "free", "", 9))
-	committer.isForLocked = true
-	require.Equal(t, []*request{free}, admitted(t, committer, locked, free))
+	require.Equal(t, []*request{free}, admitted(t, committer, collectLocked, locked, free))
 	require.Equal(t, []*request{locked}, committer.stillLocked)
 	for _, done := range waiting {
 		require.Empty(t, done)

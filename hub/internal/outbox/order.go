@@ -181,7 +181,7 @@ func (r *rows) addTimedInserts(batch *bulk.Batch, events []*prepared, partition 
 		batch.Add(`
 			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, due_at)
 			select id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key,
-				case when behind then 'infinity' when held then `+erasure.HeldUntil+` else now() end
+				case when behind then 'infinity' when held then `+erasure.HoldUntilSQL+` else now() end
 			from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::smallint[], $11::text[], $12::boolean[], $13::boolean[])
 				u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, behind, held)`, r.timed)
 	}

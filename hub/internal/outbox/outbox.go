@@ -1,6 +1,6 @@
 // Package outbox makes events durable: an event and its deliveries are stored in one
-// transaction, and concurrent publications share one commit. Publishers are answered after
-// the commit, never before.
+// transaction, and concurrent publications share one commit. Publishers get their results
+// after the commit, never before.
 package outbox
 
 import (
@@ -129,7 +129,7 @@ type request struct {
 	lockedSince  time.Time // when a key of it, or of another request of its tenant, was locked
 	lockTries    int       // how often it was tried since, waiting for the lock
 	hasLockedKey bool      // an idempotency key of it was claimed by another transaction under way
-	onAnswer     func()    // nil = none
+	onComplete   func()    // called when the request is complete; nil = nothing
 }
 
 // isIdempotent reports whether a publication of the request has an idempotency key.
@@ -151,40 +151,46 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, re
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	o.ids = logid.NewEventIDs(o.nextNode)
-	plain, idempotent := &committer{Outbox: o}, &committer{Outbox: o}
+	plain, idempotent := &committer{outbox: o}, &committer{outbox: o}
 	var small sync.WaitGroup
-	small.Go(func() { plain.run(o.plain, o.stop, plain.commitPlain) })
-	small.Go(func() { idempotent.run(o.idempotent, o.stop, idempotent.commitIdempotent) })
+	small.Go(func() {
+		plain.run(o.plain, o.stop, func(ctx context.Context, batch []*request) { plain.commitPlain(ctx, batch, divertTenants) })
+	})
+	small.Go(func() {
+		idempotent.run(o.idempotent, o.stop, func(ctx context.Context, batch []*request) { idempotent.commitIdempotent(ctx, batch, divertTenants) })
+	})
 	smallEnded := make(chan struct{}) // nothing more comes to the large ones' queue
 	o.done.Go(func() {
 		small.Wait()
 		close(smallEnded)
 	})
-	large, largeEnded := &committer{Outbox: o, isLarge: true}, make(chan struct{})
+	large, largeEnded := &committer{outbox: o, isLarge: true}, make(chan struct{})
 	o.done.Go(func() {
 		large.run(o.large, smallEnded, large.commitLarge)
 		close(largeEnded)
 	})
-	locked := &committer{Outbox: o, isLarge: true, isForLocked: true}
+	locked := &committer{outbox: o, isLarge: true}
 	o.done.Go(func() { locked.run(o.locked.queue, largeEnded, locked.commitLocked) })
 	return o
 }
 
-// IndexSubjects lets the log find events of these products by the persons they are about. It must be called before anything is published.
-func (o *Outbox) IndexSubjects(products []string) *Outbox {
+// SetSubjectProducts sets the products whose events the log finds by the persons they are about.
+// It must be called before anything is published.
+func (o *Outbox) SetSubjectProducts(products []string) *Outbox {
 	o.hosted = products
 	return o
 }
 
-// CheckTypes checks events of hosted products against their types, and counts those that do
-// not agree. It must be called before anything is published.
-func (o *Outbox) CheckTypes(types *eventtype.Catalog) *Outbox {
+// SetEventTypes sets the types that events of hosted products are checked against. Those that do
+// not agree are counted. It must be called before anything is published.
+func (o *Outbox) SetEventTypes(types *eventtype.Catalog) *Outbox {
 	o.types = types
 	return o
 }
 
-// KeepFilterErrors records filters that could not be evaluated, by endpoint. It must be called before anything is published.
-func (o *Outbox) KeepFilterErrors(errors *filter.Errors) *Outbox {
+// SetFilterErrors sets where filters that could not be evaluated are recorded, by endpoint. It must
+// be called before anything is published.
+func (o *Outbox) SetFilterErrors(errors *filter.Errors) *Outbox {
 	o.filterErrors = errors
 	return o
 }
@@ -272,7 +278,7 @@ func (o *Outbox) enqueue(publications []*Publication) ([]Result, error) {
 	if !queue.push(r) {
 		return nil, errUnavailable(errors.New("the commit queue is full"))
 	}
-	err := o.awaitAnswer(r)
+	err := o.awaitCommit(r)
 	o.countViolations(publications, err)
 	if err != nil {
 		return nil, err
@@ -282,9 +288,9 @@ func (o *Outbox) enqueue(publications []*Publication) ([]Result, error) {
 
 var errClosed = errors.New("the hub is stopping")
 
-// awaitAnswer waits for a queued request's answer even if the caller stops waiting: it may be
-// committed. A request that came after the committers ended is a [hub.ErrUnavailable].
-func (o *Outbox) awaitAnswer(r *request) error {
+// awaitCommit waits until a queued request is complete, even if the caller stops waiting: it may
+// be committed. A request that came after the committers ended is a [hub.ErrUnavailable].
+func (o *Outbox) awaitCommit(r *request) error {
 	select {
 	case err := <-r.done:
 		return err
@@ -298,9 +304,11 @@ func (o *Outbox) awaitAnswer(r *request) error {
 	}
 }
 
-func (r *request) answer(err error) {
-	if r.onAnswer != nil {
-		r.onAnswer()
+// complete ends the wait of the request's caller: its results are set, or err says why it was
+// not stored.
+func (r *request) complete(err error) {
+	if r.onComplete != nil {
+		r.onComplete()
 	}
 	r.done <- err
 }

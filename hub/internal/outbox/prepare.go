@@ -163,14 +163,14 @@ func (o *Outbox) release(events []*prepared) {
 
 // dispatchCommitted dispatches the stored deliveries. The lease's local time was taken before
 // the commit, so it ends before the database's.
-func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.CommitLease) {
+func (c *committer) dispatchCommitted(events []*prepared, lease *delivery.CommitLease) {
 	deliveries := make([]delivery.LeasedDelivery, 0, countDeliveries(events))
-	now := l.now()
+	now := c.outbox.now()
 	for _, event := range events {
 		for i, target := range event.targets {
 			if !event.hasQueuePlace[i] {
 				if !event.isDeletion && !event.isBehind(i) {
-					l.dispatcher.AnnounceBacklog(target.ID, event.priority)
+					c.outbox.dispatcher.AnnounceBacklog(target.ID, event.priority)
 				}
 				continue
 			}
@@ -179,10 +179,10 @@ func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.Commit
 				RoundAt: now, ReadyAt: now, LeasedAt: lease.TakenAt, CommitLease: lease, OrderingKey: event.orderingKey(i),
 			})
 		}
-		l.recorder.CountAccepted(event.Product, 1, len(event.targets))
-		l.countFiltered(event.Publication)
+		c.outbox.recorder.CountAccepted(event.Product, 1, len(event.targets))
+		c.outbox.countFiltered(event.Publication)
 	}
-	l.dispatcher.Dispatch(deliveries, lease)
+	c.outbox.dispatcher.Dispatch(deliveries, lease)
 	failpoint.Here("after_dispatch")
 }
 

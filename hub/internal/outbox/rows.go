@@ -235,7 +235,7 @@ func (r *rows) addErasureInserts(batch *bulk.Batch, events []*prepared) {
 		r.erasures[colErasureEnvironment].Text(string(event.Environment))
 	}
 	if hasRows {
-		batch.Add(erasure.Insert, r.erasures)
+		batch.Add(erasure.RequestSQL, r.erasures)
 	}
 }
 

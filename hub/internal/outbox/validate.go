@@ -27,7 +27,7 @@ func (p *Publication) validate(now *directory.Validation) error {
 	return eventtype.Refuse(p.Location+".data", p.Violations).WithCause(errDisagrees)
 }
 
-// countViolations counts the publications of a request that were answered with err.
+// countViolations counts the publications of a request that completed with err.
 func (o *Outbox) countViolations(publications []*Publication, err error) {
 	outcome := eventtype.OutcomeWarned
 	if errors.Is(err, errDisagrees) {

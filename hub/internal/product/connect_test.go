@@ -199,7 +199,7 @@ func TestTestData(t *testing.T) {
 }
 
 // 100 a minute per key, and the same for an integration with several keys.
-func TestRate(t *testing.T) {
+func TestKeysAreLimitedTo100AMinute(t *testing.T) {
 	t.Parallel()
 	n := start(t, func(cfg *config.Config) { cfg.KeyRate = "100-M" })
 	l := pair(n)

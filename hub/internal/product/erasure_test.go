@@ -90,7 +90,7 @@ func TestKilledWhileErasing(t *testing.T) {
 	const erased = `select count(*) from hub.events where body = '{"erased":true}'`
 	before := -1
 	// Killed as it looks for what waits, as it begins, and again and again as it walks.
-	for _, failpoint := range []string{"screening:1", "screened_part:1", "erasing:1", "erasing:2", "erasing:3", "erasing:2"} {
+	for _, failpoint := range []string{"erasing_waiting:1", "erased_waiting_part:1", "erasing:1", "erasing:2", "erasing:3", "erasing:2"} {
 		k.restart(failpoint)
 		select {
 		case <-k.process.Exited():

@@ -196,7 +196,7 @@ func (p *Product) authorizeKey(ctx context.Context, c *fiber.Ctx, key string, re
 	}
 	for _, scope := range required.Scopes {
 		if !keys.Allows(principal.Scopes, scope) {
-			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", scope)
+			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s; issue a key that has it.", scope)
 		}
 	}
 	if principal.Integration == uuid.Nil {

@@ -20,8 +20,8 @@ type Health struct {
 	Status  string `json:"status" enum:"ok,unavailable" doc:"unavailable without the database; the hub works without Redis for a while"`
 	Service string `json:"service" example:"clinic" doc:"Name of the product"`
 	Version string `json:"version" example:"1.0.0" doc:"Of the product"`
-	DB      string `json:"db" enum:"connected,disconnected" doc:"Whether the database answers"`
-	Redis   string `json:"redis" enum:"connected,disconnected" doc:"Whether Redis answers"`
+	DB      string `json:"db" enum:"connected,disconnected" doc:"Whether the database responds"`
+	Redis   string `json:"redis" enum:"connected,disconnected" doc:"Whether Redis responds"`
 }
 
 // registerHealth serves and documents the health check. It is a fiber handler: it needs no
@@ -34,7 +34,7 @@ func (p *Product) registerHealth(router fiber.Router) {
 	docs.Operations[op.OperationID].Describe(&op)
 	huma.Register(p.documentOnly, op, func(context.Context, *struct{}) (*struct{ Body Health }, error) { return nil, nil })
 	unavailable := *op.Responses[strconv.Itoa(http.StatusOK)]
-	unavailable.Description = "The database does not answer"
+	unavailable.Description = "The database does not respond"
 	op.Responses[strconv.Itoa(http.StatusServiceUnavailable)] = &unavailable
 	router.Get(healthPath, p.health)
 }

@@ -19,7 +19,7 @@ type registerInput struct {
 		Product        string    `json:"product,omitempty" maxLength:"40" doc:"Who registers"`
 		Environment    string    `json:"environment,omitempty" maxLength:"10" doc:"live or test; that of the key"`
 		WebhookURL     string    `json:"webhook_url" minLength:"1" maxLength:"2048" doc:"Where the caller takes events" example:"https://messaging.example.com/api/v1/integrations/webhook"`
-		WebhookSecret  string    `json:"webhook_secret,omitempty" maxLength:"256" nullable:"true" doc:"For both directions; null or absent: made here, and answered"`
+		WebhookSecret  string    `json:"webhook_secret,omitempty" maxLength:"256" nullable:"true" doc:"For both directions; null or absent: made here, and returned"`
 		APIKey         string    `json:"api_key,omitempty" maxLength:"512" nullable:"true" doc:"The key with which the caller is called; null or absent: none"`
 		Events         *[]string `json:"events,omitempty" maxItems:"200" nullable:"true" doc:"Event types the caller wants: exact, with *, or a prefix such as patient.*; null or absent: all"`
 		Features       *[]string `json:"features,omitempty" maxItems:"100" nullable:"true" doc:"What the caller offers; null or absent: not known"`

@@ -60,7 +60,7 @@ func (p *Product) registerRoutes(router fiber.Router) {
 	register(p.api, operation(http.MethodGet, "/{id}", 200, "integrations.get", "Show an integration", administrators), p.getIntegration)
 	register(p.api, operation(http.MethodDelete, "/{id}", 200, "integrations.revoke", "End an integration and notify the other product", administrators), p.revokeIntegration)
 	register(p.api, operation(http.MethodPost, "/{id}/test", 200, "integrations.test", "Ask the other product how it does, now", administrators), p.testIntegration)
-	register(p.api, operation(http.MethodPost, "/{id}/rotate-secret", 200, "integrations.rotate-secret", "Make a new webhook secret and tell the other product; the answer shows it once", administrators), p.rotateSecret)
+	register(p.api, operation(http.MethodPost, "/{id}/rotate-secret", 200, "integrations.rotate-secret", "Make a new webhook secret and tell the other product; the response shows it once", administrators), p.rotateSecret)
 	register(p.api, operation(http.MethodPost, "/{id}/disable", 200, "integrations.disable", "Pause an integration: its events are parked, and webhooks are refused, until it is enabled", administrators), p.disableIntegration)
 	register(p.api, operation(http.MethodPost, "/{id}/enable", 200, "integrations.enable", "Resume a paused integration; what was parked is sent", administrators), p.enableIntegration)
 }

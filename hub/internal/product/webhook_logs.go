@@ -30,7 +30,7 @@ type WebhookLogsQuery struct {
 	EndpointID    uuid.UUID `query:"endpoint_id" format:"uuid" doc:"Only deliveries to this endpoint"`
 	EventType     string    `query:"event_type" maxLength:"128" doc:"Only this event type, in full"`
 	Status        string    `query:"status" enum:"pending,delivered,parked,failed" doc:"Only deliveries that stand there now"`
-	StatusCode    int       `query:"status_code" minimum:"0" maximum:"999" doc:"Only deliveries whose last attempt was answered with this HTTP status"`
+	StatusCode    int       `query:"status_code" minimum:"0" maximum:"999" doc:"Only deliveries whose last attempt got a response with this HTTP status"`
 	CorrelationID string    `query:"correlation_id" maxLength:"200" doc:"Only events with this correlation id"`
 	EventID       string    `query:"event_id" maxLength:"64" example:"evt_0123456789abcdef" doc:"Only deliveries of this event"`
 	Q             string    `query:"q" maxLength:"200" doc:"An event id, a delivery id or a correlation id: whichever was copied"`

@@ -28,7 +28,7 @@ var meanings = map[int]string{
 	http.StatusInternalServerError:   "a failure of the hub; the request id finds it in the logs",
 	http.StatusBadGateway:            "the other side failed",
 	http.StatusServiceUnavailable:    "not available right now; Retry-After says when to try again",
-	http.StatusGatewayTimeout:        "the other side did not answer in time",
+	http.StatusGatewayTimeout:        "the other side did not respond in time",
 }
 
 // jsonCodes are the codes of a body that is not the JSON an operation can read.

@@ -28,7 +28,7 @@ func checkEndpointLimit(ctx context.Context, queries *dbgen.Queries, tenantID uu
 	if err != nil {
 		return err
 	}
-	limit := int64(DefaultMaxEndpoints)
+	limit := int64(defaultMaxEndpoints)
 	if own := locked.Tenant.LimitEndpoints; own != nil {
 		limit = int64(*own)
 	}

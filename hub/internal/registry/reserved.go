@@ -40,8 +40,8 @@ func (r *Registry) checkReserved(product Product) error {
 
 // Clash is an external product with a reserved name or prefix, from before it was reserved.
 type Clash struct {
-	Product Product
-	Module  string // whose name or prefix it has; "hub" for the hub's own
+	Name, Prefix string // of the external product
+	Module       string // whose name or prefix it has; "hub" for the hub's own
 }
 
 // FindClashes returns the external products that have the hub's name, or the name or
@@ -64,7 +64,7 @@ func (r *Registry) FindClashes(ctx context.Context) ([]Clash, error) {
 		if owner == "" {
 			owner = prefixes[row.Prefix]
 		}
-		clashes[i] = Clash{Product(row), owner}
+		clashes[i] = Clash{row.Name, row.Prefix, owner}
 	}
 	return clashes, nil
 }

@@ -37,8 +37,8 @@ type Limits struct {
 // maxTenantName is how many characters a tenant's name has at most.
 const maxTenantName = 200
 
-// DefaultMaxEndpoints is how many endpoints a tenant may have without a limit of its own.
-const DefaultMaxEndpoints = 500
+// defaultMaxEndpoints is how many endpoints a tenant may have without a limit of its own.
+const defaultMaxEndpoints = 500
 
 // The largest limits that a tenant can be given.
 const (

@@ -12,7 +12,7 @@ import (
 
 // The directories of ended processes are removed; those of processes that run, and what does
 // not have the prefix, stay.
-func TestMake(t *testing.T) {
+func TestRemovesDirectoriesOfEndedProcesses(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
 	turn := filepath.Join(parent, "turn.lock")

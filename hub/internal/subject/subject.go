@@ -29,6 +29,12 @@ var (
 
 const phonesMember = "phones"
 
+// contactMembers are the members that have the number of the person whom messaging's plain
+// webhooks are about: digits with the country code.
+type contactMembers struct {
+	Number string `json:"number"`
+}
+
 // Scope is whose events terms find.
 type Scope struct {
 	TenantID    uuid.UUID
@@ -80,6 +86,7 @@ func (s Scope) Terms(data []byte) []int64 {
 	for _, member := range phoneMembers {
 		add(s.Phone(TextOf(members[member])))
 	}
+	add(s.Phone(contactNumber(members)))
 	var phones []json.RawMessage
 	if json.Unmarshal(members[phonesMember], &phones) == nil {
 		for _, phone := range phones {
@@ -87,6 +94,25 @@ func (s Scope) Terms(data []byte) []int64 {
 		}
 	}
 	return terms
+}
+
+// contactNumber returns the number of an event's contact, or of its ticket's, with a leading plus;
+// "" if it has none.
+func contactNumber(members map[string]json.RawMessage) string {
+	var contact contactMembers
+	if raw := members["contact"]; raw != nil {
+		_ = json.Unmarshal(raw, &contact)
+	} else if raw := members["ticket"]; raw != nil {
+		var ticket struct {
+			Contact contactMembers `json:"contact"`
+		}
+		_ = json.Unmarshal(raw, &ticket)
+		contact = ticket.Contact
+	}
+	if contact.Number == "" {
+		return ""
+	}
+	return "+" + strings.TrimPrefix(contact.Number, "+")
 }
 
 // TextOf returns the text of a JSON string or number, "" for anything else.

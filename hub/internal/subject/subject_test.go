@@ -32,6 +32,16 @@ func TestTermsOfEvents(t *testing.T) {
 		require.Empty(t, scope.Terms([]byte(data)), data)
 	}
 
+	// The bodies of messaging's plain webhooks have the number in an object.
+	for _, data := range []string{`{"contact":{"id":3,"number":"5511987654321"}}`, `{"message":{},"ticket":{"id":1},"contact":{"number":"551187654321"}}`, `{"ticket":{"contact":{"number":"5511987654321"}}}`} {
+		require.Equal(t, []int64{phone}, scope.Terms([]byte(data)), data)
+	}
+	abroad, _ := scope.Phone("+14155550123")
+	require.Equal(t, []int64{abroad}, scope.Terms([]byte(`{"contact":{"number":"14155550123"}}`)))
+	for _, data := range []string{`{"contact":"x"}`, `{"contact":{"number":""}}`, `{"contact":{"number":5}}`, `{"ticket":[]}`, `{"contact":{"number":"120363021234567890"}}`} {
+		require.Empty(t, scope.Terms([]byte(data)), data)
+	}
+
 	// Other tenants, environments and members have other terms.
 	for _, other := range []subject.Scope{{TenantID: uuid.Nil, Environment: hub.Live}, {TenantID: scope.TenantID, Environment: hub.Test}} {
 		foreign, _ := other.Phone("+5511987654321")

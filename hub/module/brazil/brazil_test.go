@@ -215,6 +215,12 @@ func TestDefaultAreaCode(t *testing.T) {
 	require.Equal(t, brazil.MessageNoAreaCode, brazil.PhoneProblem("98888-7772", ""))
 	require.Equal(t, brazil.MessageInvalidPhone, brazil.PhoneProblem("212345678", "21"))
 	require.Equal(t, brazil.MessageInvalidPhone, brazil.PhoneProblem("123", ""))
+	for _, doubled := range []string{"+55+5511987654321", "55 55 11 98765-4321", "555511987654321", "+55 55 11 3333-4444", "+55 119876543210"} {
+		require.Equal(t, brazil.MessageInvalidPhone, brazil.PhoneProblem(doubled, ""), doubled)
+	}
+	for _, phone := range []string{"+55 55 98765-4321", "55 98765-4321", "+55 11 98765-4321", "+55 1234567", "+123456789012345"} {
+		require.Empty(t, brazil.PhoneProblem(phone, ""), phone)
+	}
 	count := 0
 	for code := range 1000 {
 		if brazil.IsAreaCode(strconv.Itoa(code)) {

@@ -67,10 +67,19 @@ const (
 	MessageNoAreaCode   = "must have its area code, such as (11) 98765-4321, unless a default_area_code is set"
 )
 
-// PhoneProblem returns what is wrong with a phone number, "" if [FormatE164In] reads it.
+// maxNationalDigits is the most that a Brazilian number has behind its country code.
+const maxNationalDigits = 11
+
+// PhoneProblem returns what is wrong with a phone number, "" if [FormatE164In] reads it and it
+// can exist: a Brazilian one with more than 11 digits behind its country code, such as one with
+// the code twice, cannot.
 func PhoneProblem(phone, areaCode string) string {
+	number := FormatE164In(phone, areaCode)
+	national, isBrazilian := strings.CutPrefix(number, "+"+countryCode)
 	switch {
-	case FormatE164In(phone, areaCode) != "":
+	case isBrazilian && len(national) > maxNationalDigits:
+		return MessageInvalidPhone
+	case number != "":
 		return ""
 	case areaCode == "" && LacksAreaCode(phone):
 		return MessageNoAreaCode

@@ -65,7 +65,7 @@ func TestRenewed(t *testing.T) {
 }
 
 // The work ends at once when another holder has the lease, and in time when nobody knows.
-func TestLost(t *testing.T) {
+func TestWorkEndsWhenLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		answer answer

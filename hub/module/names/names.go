@@ -47,3 +47,36 @@ func Clean(name string) string {
 	}, name)
 	return strings.Join(strings.Fields(name), " ")
 }
+
+// RemoveInvisible returns a text without format characters that nobody sees, such as zero-width
+// spaces and soft hyphens: a name with one is the same name. Kept are joiners that scripts and
+// emoji need, and the characters that [IsOneLine] refuses.
+func RemoveInvisible(text string) string {
+	if !strings.ContainsFunc(text, isFormat) {
+		return text
+	}
+	runes := []rune(text)
+	var kept []rune
+	for i, r := range runes {
+		switch {
+		case isFormat(r) && !(isJoiner(r) && i > 0 && i+1 < len(runes) && canBeJoined(runes[i-1]) && canBeJoined(runes[i+1])):
+		case r == ' ' && len(kept) > 0 && kept[len(kept)-1] == ' ': // the character was between spaces
+		default:
+			kept = append(kept, r)
+		}
+	}
+	return strings.Trim(string(kept), " ")
+}
+
+// isFormat reports whether a character has no form of its own, and does not turn the line.
+func isFormat(r rune) bool {
+	return unicode.Is(unicode.Cf, r) && !isDirection(r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+func isJoiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
+
+// canBeJoined reports whether a character can be part of what a joiner joins: an emoji, or a
+// letter of a script that has such forms.
+func canBeJoined(r rune) bool {
+	return isVisible(r) && r > unicode.MaxASCII && !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)
+}

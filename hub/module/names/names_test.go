@@ -32,3 +32,15 @@ func TestNames(t *testing.T) {
 		require.True(t, names.IsOneLine(names.Clean(name)), "%q", name)
 	}
 }
+
+// What nobody sees makes no other name. Joiners stay where they are seen.
+func TestRemoveInvisible(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"José\u200b Lima": "José Lima", "\u200eJosé Li\u00adma\u200f": "José Lima", "José \u2060 Lima": "José Lima", "Jo\u200dsé\u200c": "José", "\u200b": "",
+		"नर्\u200dस": "नर्\u200dस", "می\u200cخواهم": "می\u200cخواهم", "👩\u200d🚀": "👩\u200d🚀", "❤\ufe0f\u200d🔥": "❤\ufe0f\u200d🔥", "👩\u200d": "👩", "\u200d👩": "👩",
+		"Ana\u202eSouza": "Ana\u202eSouza", "Ana\ufeff": "Ana\ufeff", "  two  spaces ": "  two  spaces ", "\u0600123": "\u0600123", "Ana\n\u200bSouza": "Ana\nSouza",
+	} {
+		require.Equal(t, want, names.RemoveInvisible(name), "%q", name)
+	}
+}

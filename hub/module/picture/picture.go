@@ -1,5 +1,5 @@
-// Package picture checks and re-encodes uploaded pictures. The upload itself is
-// never kept: re-encoding makes it smaller and drops metadata.
+// Package picture checks and re-encodes uploaded pictures, and draws QR codes. An upload
+// itself is never kept: re-encoding makes it smaller and drops metadata.
 package picture
 
 import (

@@ -62,6 +62,12 @@ func lengthRule(minimum, maximum int) string {
 // change how the surrounding text is displayed.
 func (f *FieldErrors) CheckName(s, location string, maximum int) {
 	f.CheckLength(s, location, 1, maximum)
+	f.CheckOneLine(s, location)
+}
+
+// CheckOneLine checks a text that may be empty: one line without invisible characters that
+// change how the surrounding text is displayed.
+func (f *FieldErrors) CheckOneLine(s, location string) {
 	f.Check(names.IsOneLine(s), location, "must be one line without control characters")
 }
 

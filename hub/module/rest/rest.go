@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -96,7 +97,11 @@ func Register(api huma.API, rows []Route, docs Docs, limit Limiter) {
 		op := row.operation()
 		docs.Operations[row.ID].Describe(&op)
 		op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-			if err := limit(ctx.Context(), row); err != nil {
+			err := limit(ctx.Context(), row)
+			if err == nil {
+				err = checkIdempotencyKey(ctx)
+			}
+			if err != nil {
 				_ = huma.WriteErr(api, ctx, http.StatusInternalServerError, "", err) // the status is the error's own
 				return
 			}
@@ -116,6 +121,24 @@ func Register(api huma.API, rows []Route, docs Docs, limit Limiter) {
 	}
 	DocumentNullable(registry)
 	docs.describeTags(api.OpenAPI(), rows)
+}
+
+// headerIdempotencyKey names a request that must take effect once.
+const headerIdempotencyKey = "Idempotency-Key"
+
+// checkIdempotencyKey refuses a blank Idempotency-Key where the operation has one. A client
+// whose variable is not set believes that it may send the request again.
+func checkIdempotencyKey(ctx huma.Context) error {
+	isOfOperation := slices.ContainsFunc(ctx.Operation().Parameters, func(p *huma.Param) bool { return p.Name == headerIdempotencyKey })
+	if !isOfOperation || strings.TrimSpace(ctx.Header(headerIdempotencyKey)) != "" {
+		return nil
+	}
+	isSent := false
+	ctx.EachHeader(func(name, _ string) { isSent = isSent || strings.EqualFold(name, headerIdempotencyKey) })
+	if !isSent {
+		return nil
+	}
+	return hub.Invalid("header."+headerIdempotencyKey, "must not be empty: leave the header out, or give a key")
 }
 
 func (r Route) operation() huma.Operation {

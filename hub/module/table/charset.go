@@ -29,8 +29,9 @@ const (
 // sampleSize is how many bytes of a file are examined for its character set.
 const sampleSize = 512
 
-// Text returns the file's text as UTF-8 without a byte order mark. The file may be UTF-8,
-// UTF-16 with or without a byte order mark, or Windows-1252 (Latin-1). A carriage return alone,
+// Text returns the file's text as UTF-8 without a byte order mark. The file may be UTF-8, where
+// U+FFFD stands for a byte that is none, UTF-16 with or without a byte order mark, or
+// Windows-1252 (Latin-1). A carriage return alone,
 // which ends the lines of Excel's "CSV (Macintosh)", becomes a line feed. Text seeks in the file,
 // may read it twice, and holds none of it in memory.
 func Text(file io.ReadSeeker) (io.Reader, error) {
@@ -82,25 +83,51 @@ func decode(file io.ReadSeeker) (io.Reader, error) {
 	if order := guessUTF16(head); order != nil {
 		return newUTF16Reader(file, 0, order)
 	}
-	start := 0
 	if bytes.HasPrefix(head, []byte(bomUTF8)) {
-		start = len(bomUTF8)
+		return newUTF8Reader(file, len(bomUTF8))
 	}
+	return decodeBytes(file)
+}
+
+// decodeBytes returns the text of a file without a byte order mark, in UTF-8 or Windows-1252.
+// In Windows-1252 letters with accents are hardly ever UTF-8 by accident: a file that has more
+// of UTF-8 than of what is none has some broken characters.
+func decodeBytes(file io.ReadSeeker) (io.Reader, error) {
+	in, err := seek(file, 0)
+	if err != nil {
+		return nil, err
+	}
+	wide, invalid := 0, 0 // characters of several bytes, and bytes that are none
+	for {
+		r, size, err := in.ReadRune()
+		switch {
+		case errors.Is(err, io.EOF) && invalid == 0:
+			return seek(file, 0)
+		case errors.Is(err, io.EOF) && wide > invalid:
+			return newUTF8Reader(file, 0)
+		case errors.Is(err, io.EOF):
+			return newWindows1252Reader(file, 0)
+		case err != nil:
+			return nil, fmt.Errorf("reading the file: %w", err)
+		case r == utf8.RuneError && size == 1:
+			invalid++
+		case size > 1:
+			wide++
+		}
+	}
+}
+
+// newUTF8Reader returns a text in UTF-8 with the replacement character for each byte that is
+// none.
+func newUTF8Reader(file io.ReadSeeker, start int) (io.Reader, error) {
 	in, err := seek(file, start)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		r, size, err := in.ReadRune()
-		switch {
-		case errors.Is(err, io.EOF):
-			return seek(file, start)
-		case err != nil:
-			return nil, fmt.Errorf("reading the file: %w", err)
-		case r == utf8.RuneError && size == 1: // it is not UTF-8
-			return newWindows1252Reader(file, start)
-		}
-	}
+	return &runeReader{next: func() (rune, error) {
+		r, _, err := in.ReadRune()
+		return r, err
+	}}, nil
 }
 
 // guessUTF16 returns the byte order of a text in UTF-16 without a byte order mark, nil if it

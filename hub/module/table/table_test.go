@@ -89,3 +89,22 @@ func TestFold(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "nao informado, acoes, 李", table.Fold("NÃO Informado, Ações, 李"))
 }
+
+// A broken character does not change how all others are read.
+func TestBrokenCharacters(t *testing.T) {
+	t.Parallel()
+	const names = "nome\nJoão Conceição\nZoë\n"
+	for file, want := range map[string]string{
+		names + "Caf\xe9 Lima\n":                 names + "Caf\ufffd Lima\n",
+		names + "cut \xc3":                       names + "cut \ufffd",
+		"\xef\xbb\xbfnome\nJos\xe9 Caf\xe9\n":    "nome\nJos\ufffd Caf\ufffd\n",
+		"nome\nJo\xe3o Concei\xe7\xe3o Zo\xeb é": "nome\nJoão Conceição Zoë Ã©",
+		"nome\nJos\xe9\n":                        "nome\nJosé\n",
+	} {
+		in, err := table.Text(strings.NewReader(file))
+		require.NoError(t, err)
+		got, err := io.ReadAll(in)
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+	}
+}

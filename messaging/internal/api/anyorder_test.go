@@ -225,7 +225,7 @@ func TestCloudInAnyOrder(t *testing.T) {
 		return deliver(c.Company, c.connection, cloudSecret, cloudWebhook(cloudPhone, cloudText(m.remoteID, m.from, fmt.Sprintf("%q", m.body), c.Hub.Clock.Now()))).Status
 	}
 	n.send = func(body string, earlyAcks ...chat.Ack) (remoteID string) {
-		c.api.AnswerWith(func(w http.ResponseWriter) { // the API is locked
+		c.api.RespondWith(func(w http.ResponseWriter) { // the API is locked
 			remoteID = fmt.Sprintf("wamid.out%d", len(c.api.sent))
 			own := ""
 			if withOwn = !withOwn; withOwn {
@@ -236,7 +236,7 @@ func TestCloudInAnyOrder(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, fmt.Sprintf(`{"messaging_product":"whatsapp","messages":[{"id":%q}]}`, remoteID))
 		})
-		defer c.api.AnswerWith(nil)
+		defer c.api.RespondWith(nil)
 		c.OK(201, "POST", c.messages, object{"body": body})
 		return remoteID
 	}

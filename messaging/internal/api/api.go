@@ -74,9 +74,9 @@ func New(host module.Host, s Services) *API {
 // Authenticator returns the logins of the companies' users.
 func (a *API) Authenticator() *accounts.Authenticator { return a.authenticator }
 
-// Routes registers every row of the table.
-func (a *API) Routes(api huma.API) {
-	rest.Register(api, rest.Map(a.routes(), withPlatformErrors), docs, a.checkRateLimit)
+// RegisterRoutes registers every row of the table.
+func (a *API) RegisterRoutes(api huma.API) {
+	rest.Register(api, rest.Map(a.Routes(), withPlatformErrors), docs, a.checkRateLimit)
 }
 
 // checkRateLimit returns a rate limit error if a user, or an address that signs up, made too

@@ -41,13 +41,27 @@ func toToken(t store.APIToken) Token {
 	}
 }
 
-func (a *API) listAPITokens(ctx context.Context, _ *struct{}) (*struct{ Body []Token }, error) {
+const tokensPerPage = 20
+
+type listAPITokensInput struct {
+	PageNumber int `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 20 tokens"`
+}
+
+// TokenList is a page of tokens, the newest first.
+type TokenList struct {
+	APITokens []Token `json:"apiTokens" nullable:"false" doc:"The page"`
+	Count     int     `json:"count" doc:"Of all pages"`
+	HasMore   bool    `json:"hasMore" doc:"There is another page"`
+}
+
+func (a *API) listAPITokens(ctx context.Context, in *listAPITokensInput) (*struct{ Body TokenList }, error) {
 	actor, err := a.requireActor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.APITokens(ctx, actor.scope.Company)
-	return &struct{ Body []Token }{rest.Map(rows, toToken)}, err
+	page := store.Page{Offset: (in.PageNumber - 1) * tokensPerPage, Limit: tokensPerPage}
+	rows, count, err := a.store.ListAPITokens(ctx, actor.scope.Company, page)
+	return &struct{ Body TokenList }{TokenList{rest.Map(rows, toToken), count, count > page.Offset+len(rows)}}, err
 }
 
 type createAPITokenInput struct {

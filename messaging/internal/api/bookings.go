@@ -56,7 +56,7 @@ func (a *API) listFreeTimes(ctx context.Context, in *freeTimesInput) (*struct{ B
 
 type createBookingInput struct {
 	IDParam
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"100" pattern:"^[ -~]*$" doc:"Unique for the booking: the same key books once, and sends one message" example:"booking-17"`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"1" maxLength:"100" pattern:"^[ -~]*$" doc:"Unique for the booking: the same key books once, and sends one message" example:"booking-17"`
 	Body           struct {
 		ServiceID      string    `json:"service_id" minLength:"1" maxLength:"200" doc:"Service to book"`
 		ProfessionalID string    `json:"professional_id,omitempty" maxLength:"200" doc:"Who does it; absent: whoever is free"`

@@ -19,7 +19,7 @@ import (
 // response.
 type BridgeAccount struct {
 	URL    rest.Optional[string] `json:"url,omitempty" writeOnly:"true" maxLength:"500" doc:"Address that the hub calls: https, in development also http; the egress rules apply" example:"https://bridge.example.com/hub"`
-	Secret rest.Optional[string] `json:"secret,omitempty" writeOnly:"true" minLength:"32" maxLength:"200" pattern:"^[!-~]+$" doc:"Signs what the hub and the bridge send to one another: 32 to 200 printable characters without spaces, such as the answer of openssl rand -hex 32"`
+	Secret rest.Optional[string] `json:"secret,omitempty" writeOnly:"true" minLength:"32" maxLength:"200" pattern:"^[!-~]+$" doc:"Signs what the hub and the bridge send to one another: 32 to 200 printable characters without spaces, such as the output of openssl rand -hex 32"`
 }
 
 var bridgeSecret = regexp.MustCompile(`^[!-~]{32,200}$`)

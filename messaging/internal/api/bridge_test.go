@@ -157,10 +157,10 @@ func TestBridgeMessages(t *testing.T) {
 			first = remoteID
 			require.Equal(t, 200, c.bridge.Report(t, c.id, "receipt", object{"remoteIds": []string{remoteID}, "ack": 2}))
 		},
-		LoseAnswer: func() bool { return len(c.bridge.Calls()) > 0 && len(c.bridge.Accepted()) == 1 },
+		LoseResponse: func() bool { return len(c.bridge.Calls()) > 0 && len(c.bridge.Accepted()) == 1 },
 	})
 	sent := c.OK(201, "POST", path, object{"body": "Good morning"})
-	require.EqualValues(t, 0, sent["ack"], "the answer was lost")
+	require.EqualValues(t, 0, sent["ack"], "the response was lost")
 	c.bridge.SetHooks(drivertest.Hooks{})
 	_, err := c.Hub.Host.Pool.Exec(t.Context(), `update outbox set due_at = now() - interval '1 second'`)
 	require.NoError(t, err)
@@ -186,6 +186,21 @@ func TestBridgeMessages(t *testing.T) {
 	require.NoError(t, err)
 	c.FlushOutbox()
 	require.Equal(t, "Later", c.bridge.Accepted()[1].Body)
+}
+
+// What a bridge refuses unread it has not taken: when the connection is deleted, the message is
+// none that may have arrived.
+func TestBridgeRefusesUnread(t *testing.T) {
+	t.Parallel()
+	c := newBridgedCompany(t)
+	c.pair()
+	require.Equal(t, 200, c.receive("in-1", "Hi there"))
+	path := messagingtest.TicketPath(c.Tickets("")[0]) + "/messages"
+	require.EqualValues(t, 0, c.OK(201, "POST", path, object{"body": drivertest.BusyBody})["ack"])
+	var isMarked bool
+	require.NoError(t, c.Hub.Host.Pool.QueryRow(t.Context(), `select handed_at is not null from outbox where leased_until is null`).Scan(&isMarked))
+	require.False(t, isMarked)
+	require.Equal(t, "CONNECTED", c.Get(c.path)["status"])
 }
 
 // A contact that plays a voice message is the furthest that a message comes; a sticker that it

@@ -216,7 +216,7 @@ func (a *API) createCampaign(ctx context.Context, in *createCampaignInput) (*cam
 	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
 		return nil, err
 	}
-	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, in.Body.MediaName, &draft.MediaID)
+	files, err := a.fetchMedia(ctx, actor, in.Body.MediaURL, in.Body.MediaName, &draft.MediaID)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func (a *API) updateCampaign(ctx context.Context, in *updateCampaignInput) (*cam
 		return nil, err
 	}
 	var mediaID *string
-	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, in.Body.MediaName, &mediaID)
+	files, err := a.fetchMedia(ctx, actor, in.Body.MediaURL, in.Body.MediaName, &mediaID)
 	if err != nil {
 		return nil, err
 	}

@@ -38,14 +38,21 @@ func (account CloudAccount) applyTo(s cloud.Settings) (cloud.Settings, error) {
 	account.AppSecret.ApplyTo(&s.AppSecret)
 	account.VerifyToken.ApplyTo(&s.VerifyToken)
 	var errs rest.FieldErrors
-	errs.Check(cloudID.MatchString(s.PhoneNumberID), "body.cloud.phoneNumberId", "is required: 1 to 32 digits")
-	errs.Check(cloudID.MatchString(s.WABAID), "body.cloud.wabaId", "is required: 1 to 32 digits")
+	check := func(isValid bool, name, value, form string) {
+		problem := "must be " + form
+		if value == "" {
+			problem = "is required: " + form
+		}
+		errs.Check(isValid, "body.cloud."+name, problem)
+	}
+	check(cloudID.MatchString(s.PhoneNumberID), "phoneNumberId", s.PhoneNumberID, "1 to 32 digits")
+	check(cloudID.MatchString(s.WABAID), "wabaId", s.WABAID, "1 to 32 digits")
 	for _, secret := range []struct {
 		value, name string
 		max         int
 	}{{s.AccessToken, "accessToken", 1024}, {s.AppSecret, "appSecret", 200}, {s.VerifyToken, "verifyToken", 200}} {
 		isValid := len(secret.value) <= secret.max && cloudSecret.MatchString(secret.value)
-		errs.Check(isValid, "body.cloud."+secret.name, fmt.Sprintf("is required: 1 to %d printable characters without spaces", secret.max))
+		check(isValid, secret.name, secret.value, fmt.Sprintf("1 to %d printable ASCII characters without spaces", secret.max))
 	}
 	return s, errs.Err()
 }
@@ -70,7 +77,7 @@ type cloudVerifyInput struct {
 	ConnectionID int64  `path:"connectionId" minimum:"1" maximum:"9007199254740991" doc:"Names the connection that the webhook is of" example:"2"`
 	Mode         string `query:"hub.mode" maxLength:"60" doc:"subscribe" example:"subscribe"`
 	VerifyToken  string `query:"hub.verify_token" maxLength:"200" doc:"The connection's verifyToken"`
-	Challenge    string `query:"hub.challenge" maxLength:"200" doc:"Text that the answer repeats" example:"1158201444"`
+	Challenge    string `query:"hub.challenge" maxLength:"200" doc:"Text that the response repeats" example:"1158201444"`
 }
 
 type cloudVerifyOutput struct {

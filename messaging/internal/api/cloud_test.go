@@ -44,11 +44,11 @@ type cloudAPI struct {
 	answer func(w http.ResponseWriter) // to messages; nil: their ids
 }
 
-// AnswerWith sets what becomes of the answers to messages; nil: they arrive.
-func (a *cloudAPI) AnswerWith(answer func(w http.ResponseWriter)) {
+// RespondWith sets what becomes of the responses to messages; nil: they arrive.
+func (a *cloudAPI) RespondWith(respond func(w http.ResponseWriter)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.answer = answer
+	a.answer = respond
 }
 
 // SetAway has the network answer that it is not available.
@@ -129,7 +129,7 @@ func (a *cloudAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Refuse makes the API refuse messages and the list of templates with an error.
 func (a *cloudAPI) Refuse(code int) {
-	a.AnswerWith(func(w http.ResponseWriter) {
+	a.RespondWith(func(w http.ResponseWriter) {
 		w.WriteHeader(http.StatusBadRequest)
 		_ = json.NewEncoder(w).Encode(object{"error": object{"code": code, "message": "refused"}})
 	})
@@ -227,6 +227,12 @@ func TestCloudConnectionRefusals(t *testing.T) {
 		company.Refused(400, "ERR_VALIDATION", "POST", "/whatsapp", object{"name": "Official", "driver": "cloud", "cloud": account})
 		delete(account, name)
 		company.Refused(400, "ERR_VALIDATION", "POST", "/whatsapp", object{"name": "Official", "driver": "cloud", "cloud": account})
+	}
+	for token, problem := range map[string]string{"my word": "must be", "": "is required:"} { // what is given is not called missing
+		account := cloudAccount()
+		account["verifyToken"] = token
+		refused := company.OK(400, "POST", "/whatsapp", object{"name": "Official", "driver": "cloud", "cloud": account})
+		require.Equal(t, problem+" 1 to 200 printable ASCII characters without spaces", refused["errors"].([]any)[0].(object)["message"])
 	}
 	company.Refused(400, "ERR_VALIDATION", "POST", "/whatsapp", object{"name": "Official", "driver": "cloud"})
 	company.Refused(400, "ERR_VALIDATION", "POST", "/whatsapp", object{"name": "Official", "cloud": cloudAccount()})

@@ -28,7 +28,7 @@ func TestCloudAccountMayNotSend(t *testing.T) {
 		c.OK(200, "POST", messagingtest.Path("/whatsappsession", c.connection), nil)
 		require.Equal(t, []any{"CONNECTED", nil}, state())
 	}
-	c.api.AnswerWith(func(w http.ResponseWriter) {
+	c.api.RespondWith(func(w http.ResponseWriter) {
 		w.WriteHeader(http.StatusForbidden)
 		_ = json.NewEncoder(w).Encode(object{"error": object{"code": 131042, "message": "Business eligibility payment issue"}})
 	})
@@ -43,7 +43,7 @@ func TestCloudAccountMayNotSend(t *testing.T) {
 	}
 	require.Len(t, c.api.Sent(), c.calls+1)
 	require.Equal(t, []any{0.0, nil}, c.state(first))
-	c.api.AnswerWith(nil)
+	c.api.RespondWith(nil)
 	start()
 	c.FlushOutbox()
 	require.Equal(t, []any{1.0, nil}, c.state(first))
@@ -83,13 +83,13 @@ func TestLongCloudWebhook(t *testing.T) {
 func TestCloudCallOutlivesItsJob(t *testing.T) {
 	t.Parallel()
 	c := newCloudChat(t)
-	c.api.AnswerWith(func(w http.ResponseWriter) {
+	c.api.RespondWith(func(w http.ResponseWriter) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = fmt.Fprint(w, `{"error":{"code":130429,"message":"Rate limit hit"}}`)
 	})
 	queued := c.send("Later")
 	called, goOn := make(chan struct{}, 1), make(chan struct{})
-	c.api.AnswerWith(func(w http.ResponseWriter) {
+	c.api.RespondWith(func(w http.ResponseWriter) {
 		called <- struct{}{}
 		<-goOn
 		_, _ = fmt.Fprint(w, `{"messages":[{"id":"wamid.slow"}]}`)

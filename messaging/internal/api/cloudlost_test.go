@@ -12,9 +12,9 @@ import (
 	"integrationhub/messaging/internal/messagingtest"
 )
 
-// lostAnswers are the ways in which the answer to a message is lost after the network has
+// lostResponses are the ways in which the response to a message is lost after the network has
 // got the request.
-var lostAnswers = map[string]func(w http.ResponseWriter){
+var lostResponses = map[string]func(w http.ResponseWriter){
 	"the line breaks": func(w http.ResponseWriter) {
 		line, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {
@@ -22,7 +22,7 @@ var lostAnswers = map[string]func(w http.ResponseWriter){
 		}
 	},
 	"a gateway's error": func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
-	"half an answer": func(w http.ResponseWriter) {
+	"half a response": func(w http.ResponseWriter) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = fmt.Fprint(w, `{"messages":[{"id":"wamid.`)
 	},
@@ -53,13 +53,13 @@ func newCloudChat(t *testing.T) *cloudChat {
 	return c
 }
 
-// send sends a message by the send API and returns the answer.
+// send sends a message by the send API and returns the response.
 func (c *cloudChat) send(body string) object {
 	c.T.Helper()
 	return c.As("").OK(200, "POST", "/api/messages/send", object{"number": cloudContact, "body": body}, "apikey", c.token)
 }
 
-// reconnect has the hub look at the connection again: after a lost answer it waits.
+// reconnect has the hub look at the connection again: after a lost response it waits.
 func (c *cloudChat) reconnect() {
 	c.T.Helper()
 	c.Hub.Clock.Advance(5 * time.Second)
@@ -67,11 +67,11 @@ func (c *cloudChat) reconnect() {
 	require.Equal(c.T, "CONNECTED", c.Get(messagingtest.Path("/whatsapp", c.connection))["status"])
 }
 
-// report delivers a status of a message whose id at the network nobody knows here.
-func (c *cloudChat) report(message object, remote, status string) {
+// sendReceipt delivers a status of a message whose id at the network nobody knows here.
+func (c *cloudChat) sendReceipt(message object, remote, status string) {
 	c.T.Helper()
-	answer := deliver(c.Company, c.connection, cloudSecret, cloudWebhook(cloudPhone, fmt.Sprintf(`"statuses":[{"id":%q,"status":%q,"biz_opaque_callback_data":%q}]`, remote, status, message["id"])))
-	require.Equal(c.T, 200, answer.Status, answer.Text)
+	response := deliver(c.Company, c.connection, cloudSecret, cloudWebhook(cloudPhone, fmt.Sprintf(`"statuses":[{"id":%q,"status":%q,"biz_opaque_callback_data":%q}]`, remote, status, message["id"])))
+	require.Equal(c.T, 200, response.Status, response.Text)
 }
 
 // state returns the ack and the error code of a message.
@@ -86,15 +86,15 @@ func (c *cloudChat) state(message object) []any {
 	return nil
 }
 
-// A message whose answer was lost is not sent again by itself. The network's report decides,
+// A message whose response was lost is not sent again by itself. The network's receipt decides,
 // as often and in whatever order it comes, and is published once.
-func TestCloudLostAnswer(t *testing.T) {
+func TestCloudLostResponse(t *testing.T) {
 	t.Parallel()
 	c := newCloudChat(t)
 	receiver := messagingtest.NewReceiver(t)
 	c.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"message.created"}, "includeSent": true})
-	for name, answer := range lostAnswers {
-		c.api.AnswerWith(answer)
+	for name, write := range lostResponses {
+		c.api.RespondWith(write)
 		sent := c.send(name)
 		require.Equal(t, []any{"unclear", 0.0}, []any{sent["status"], sent["ack"]}, name)
 		c.Advance(10 * time.Minute)
@@ -106,7 +106,7 @@ func TestCloudLostAnswer(t *testing.T) {
 		require.Equal(t, []any{0.0, "unclear"}, c.state(sent), name)
 		require.True(t, receiver.IsEmpty())
 
-		c.api.AnswerWith(nil) // what comes next is not held up
+		c.api.RespondWith(nil) // what comes next is not held up
 		next := c.send("Next")
 		require.Equal(t, "sent", next["status"], name)
 		require.Equal(t, next["id"], receiver.Next().Data["message"].(object)["id"])
@@ -114,7 +114,7 @@ func TestCloudLostAnswer(t *testing.T) {
 
 		remote := "wamid." + fmt.Sprint(c.calls)
 		for _, status := range []string{"delivered", "sent", "delivered"} {
-			c.report(sent, remote, status)
+			c.sendReceipt(sent, remote, status)
 			require.Equal(t, []any{2.0, nil}, c.state(sent), name)
 		}
 		require.Equal(t, sent["id"], receiver.Next().Data["message"].(object)["id"])
@@ -124,11 +124,11 @@ func TestCloudLostAnswer(t *testing.T) {
 	}
 }
 
-// Without a report for an hour the message has failed, and says why. A late report counts.
-func TestCloudLostAnswerWithoutReport(t *testing.T) {
+// Without a receipt for an hour the message has failed, and says why. A late receipt counts.
+func TestCloudLostResponseWithoutReceipt(t *testing.T) {
 	t.Parallel()
 	c := newCloudChat(t)
-	c.api.AnswerWith(lostAnswers["the line breaks"])
+	c.api.RespondWith(lostResponses["the line breaks"])
 	lost := c.send("Lost")
 	c.reconnect()
 	refused := c.send("Refused")
@@ -137,13 +137,13 @@ func TestCloudLostAnswerWithoutReport(t *testing.T) {
 	c.Advance(59 * time.Minute)
 	c.RunJob("unclear-messages")
 	require.Equal(t, []any{0.0, "unclear"}, c.state(lost))
-	c.report(refused, "wamid.refused", "failed")
+	c.sendReceipt(refused, "wamid.refused", "failed")
 	require.EqualValues(t, -1, c.state(refused)[0])
 	c.Advance(time.Minute)
 	c.RunJob("unclear-messages")
 	require.Equal(t, []any{-1.0, "unclear"}, c.state(lost))
 	require.Equal(t, []any{-1.0, "unclear"}, c.state(late))
-	c.report(late, "wamid.late", "read")
+	c.sendReceipt(late, "wamid.late", "read")
 	require.Equal(t, []any{3.0, nil}, c.state(late))
 	c.Advance(24 * time.Hour)
 	c.RunJob("unclear-messages")
@@ -152,7 +152,7 @@ func TestCloudLostAnswerWithoutReport(t *testing.T) {
 	require.Len(t, c.api.Sent(), c.calls+3)
 }
 
-// A process that dies between the call and its answer leaves a message that nobody sends
+// A process that dies between the call and its response leaves a message that nobody sends
 // again; one that the network surely did not get, or refused for now, is sent again.
 func TestCloudRepeatsWhatIsSafe(t *testing.T) {
 	t.Parallel()
@@ -161,22 +161,22 @@ func TestCloudRepeatsWhatIsSafe(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = fmt.Fprint(w, `{"error":{"code":130429,"message":"Rate limit hit"}}`)
 	}
-	c.api.AnswerWith(throttled)
+	c.api.RespondWith(throttled)
 	queued := c.send("Later")
 	require.Equal(t, "queued", queued["status"])
-	c.api.AnswerWith(nil)
+	c.api.RespondWith(nil)
 	c.Advance(10 * time.Minute)
 	c.FlushOutbox()
 	require.Equal(t, []any{1.0, nil}, c.state(queued))
 	require.Len(t, c.api.Sent(), c.calls+2)
 
-	c.api.AnswerWith(throttled)
+	c.api.RespondWith(throttled)
 	killed, reported := c.send("Killed"), c.send("Reported")
-	c.api.AnswerWith(nil)
+	c.api.RespondWith(nil)
 	calls := len(c.api.Sent())
 	_, err := c.Hub.Host.Pool.Exec(t.Context(), `update outbox set handed_at = now(), due_at = now() - interval '1 second', leased_until = null`)
 	require.NoError(t, err)
-	c.report(reported, "wamid.reported", "sent")
+	c.sendReceipt(reported, "wamid.reported", "sent")
 	c.Advance(time.Hour)
 	c.FlushOutbox()
 	require.Equal(t, []any{0.0, "unclear"}, c.state(killed))
@@ -184,11 +184,11 @@ func TestCloudRepeatsWhatIsSafe(t *testing.T) {
 	require.Len(t, c.api.Sent(), calls)
 }
 
-// A report moves messages of its own connection only.
+// A receipt moves messages of its own connection only.
 func TestCloudReportsOfOthers(t *testing.T) {
 	t.Parallel()
 	c := newCloudChat(t)
-	c.api.AnswerWith(lostAnswers["the line breaks"])
+	c.api.RespondWith(lostResponses["the line breaks"])
 	lost := c.send("Lost")
 	other := c.AnotherCompany()
 	account := cloudAccount()
@@ -196,8 +196,8 @@ func TestCloudReportsOfOthers(t *testing.T) {
 	theirs := other.OK(201, "POST", "/whatsapp", object{"name": "Official", "driver": "cloud", "cloud": account})
 	second := c.OK(201, "POST", "/whatsapp", object{"name": "Second", "driver": "cloud", "cloud": cloudAccount()})
 	status := cloudWebhook(cloudPhone, fmt.Sprintf(`"statuses":[{"id":"wamid.x","status":"read","biz_opaque_callback_data":%q}]`, lost["id"]))
-	for _, answer := range []moduletest.Response{deliver(c.Company, theirs, "another", status), deliver(c.Company, second, cloudSecret, status)} {
-		require.Equal(t, 200, answer.Status, answer.Text)
+	for _, response := range []moduletest.Response{deliver(c.Company, theirs, "another", status), deliver(c.Company, second, cloudSecret, status)} {
+		require.Equal(t, 200, response.Status, response.Text)
 	}
 	require.Equal(t, []any{0.0, "unclear"}, c.state(lost))
 }

@@ -1,27 +1,21 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
-	"image/png"
 	"slices"
 	"time"
 
-	"github.com/boombuler/barcode"
-	"github.com/boombuler/barcode/qr"
-
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/picture"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/store"
 )
-
-const qrPixels = 320 // width of a QR code's picture
 
 // Connection is a session of a chat network, or an account at one.
 type Connection struct {
@@ -229,12 +223,15 @@ type createConnectionInput struct {
 	} `nameHint:"NewConnection"`
 }
 
+// defaultWrongAnswers is the maxUseBotQueues of a new connection.
+const defaultWrongAnswers = 3
+
 func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (*connectionOutput, error) {
 	actor, err := a.requireActor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Connection{CompanyID: actor.scope.Company, Driver: in.Body.Driver, MaxUseBotQueues: 3}
+	draft := store.Connection{CompanyID: actor.scope.Company, Driver: in.Body.Driver, MaxUseBotQueues: defaultWrongAnswers}
 	if draft.Driver == "" {
 		draft.Driver = sandbox.Name
 	}
@@ -411,27 +408,12 @@ func (a *API) getQRCode(ctx context.Context, in *IDParam) (*struct{ Body QRCode 
 	}
 	out := QRCode{ID: connection.ID, Status: connection.Status}
 	if connection.Status == chat.ConnectionQRCode {
-		image, err := encodeQRCode(connection.QRCode)
+		drawn, err := picture.QRCode(connection.QRCode)
 		if err != nil {
 			return nil, err
 		}
+		image := "data:image/png;base64," + base64.StdEncoding.EncodeToString(drawn)
 		out.QRCode, out.Image, out.ExpiresAt = &connection.QRCode, &image, connection.QRExpiresAt
 	}
 	return &struct{ Body QRCode }{out}, nil
-}
-
-// encodeQRCode returns a QR code as a data URL of a PNG.
-func encodeQRCode(text string) (string, error) {
-	code, err := qr.Encode(text, qr.M, qr.Auto)
-	if err != nil {
-		return "", err
-	}
-	if code, err = barcode.Scale(code, qrPixels, qrPixels); err != nil {
-		return "", err
-	}
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, code); err != nil {
-		return "", err
-	}
-	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()), nil
 }

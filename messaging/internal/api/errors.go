@@ -53,7 +53,7 @@ func AdaptError(e module.ErrorResponse) (status int, members hub.Extensions) {
 	return status, hub.Extensions{"error": name}
 }
 
-// withPlatformErrors makes a route answer errors as the platform does, and documents it.
+// withPlatformErrors makes a route return errors as the platform does, and documents it.
 func withPlatformErrors(r rest.Route) rest.Route {
 	bind := r.Bind
 	r.Bind = func(api huma.API, op huma.Operation) {

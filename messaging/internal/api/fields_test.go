@@ -114,14 +114,23 @@ func TestAPITokenIsShownOnce(t *testing.T) {
 	require.True(t, strings.HasPrefix(token, made["prefix"].(string)) && len(token) > len(made["prefix"].(string))+20)
 	listed := company.Call("GET", "/api-tokens", nil)
 	require.NotContains(t, listed.Text, token)
-	require.NotContains(t, company.List("/api-tokens")[0], "token")
+	tokens := func(page int) object { return company.Get(fmt.Sprintf("/api-tokens?pageNumber=%d", page)) }
+	require.NotContains(t, tokens(1)["apiTokens"].([]any)[0], "token")
 	require.Zero(t, company.Hub.Count("messaging.api_tokens t where t::text like '%' || $1 || '%'", token), "the table has no plain token")
 	program := company.As(token)
 	for _, path := range []string{"/company", "/tickets", "/contacts", "/whatsapp", "/api-tokens"} {
 		program.Refused(401, "ERR_SESSION_EXPIRED", "GET", path, nil)
 	}
 	company.OK(200, "DELETE", messagingtest.Path("/api-tokens", made), nil)
-	require.NotNil(t, company.List("/api-tokens")[0]["revokedAt"])
+	require.NotNil(t, tokens(1)["apiTokens"].([]any)[0].(object)["revokedAt"])
+	for range 20 {
+		company.OK(201, "POST", "/api-tokens", object{"name": "later"})
+	}
+	first, second := tokens(1), tokens(2)
+	require.Len(t, first["apiTokens"], 20)
+	require.Equal(t, []any{21.0, true, 21.0, false}, []any{first["count"], first["hasMore"], second["count"], second["hasMore"]})
+	require.Len(t, second["apiTokens"], 1)
+	require.Equal(t, "CRM", second["apiTokens"].([]any)[0].(object)["name"], "the newest come first")
 }
 
 // The answer of the send API, and what the ticket has of the message.

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	answerWait = 35 * time.Second // for the answer to a request in flight: longer than a driver's call
-	answerPoll = 50 * time.Millisecond
-	answerTime = 2 * time.Second // after which the answer to a message that was sent will not be stored any more
+	responseWait        = 35 * time.Second // for the response to a request in flight: longer than a driver's call
+	responsePoll        = 50 * time.Millisecond
+	storeResponseWithin = 2 * time.Second // of the request: a response that is not stored by then never will be
 )
 
 // errKeyTaken ends the transaction of a request whose Idempotency-Key another one has used.
 var errKeyTaken = errors.New("the idempotency key was used before")
 
-// storedAnswer is what is stored of an answer of the send API. Who it was sent to is not:
+// storedResponse is what is stored of a response of the send API. Who it was sent to is not:
 // it may be erased.
-type storedAnswer struct {
+type storedResponse struct {
 	Status    string    `json:"status"`
 	Ack       chat.Ack  `json:"ack"`
 	TicketID  int64     `json:"ticketId"`
@@ -39,7 +39,7 @@ type storedAnswer struct {
 }
 
 // requestKey returns the Idempotency-Key of a request, or nil if it has none.
-func requestKey(from sender, in *sendInput) (*store.RequestKey, error) {
+func requestKey(from sendCaller, in *sendInput) (*store.RequestKey, error) {
 	if in.IdempotencyKey == "" {
 		return nil, nil
 	}
@@ -54,12 +54,12 @@ func requestKey(from sender, in *sendInput) (*store.RequestKey, error) {
 	return &store.RequestKey{Company: from.scope.Company, Caller: from.subject, Key: in.IdempotencyKey, BodyHash: hash[:]}, nil
 }
 
-// repeatAnswer returns the answer to the first request with a key. If that is in flight, it
+// repeatResponse returns the response to the first request with a key. If that is in flight, it
 // waits. isKnown is false if there was none.
-func (a *API) repeatAnswer(ctx context.Context, key store.RequestKey, number string) (out *sendOutput, isKnown bool, err error) {
-	deadline := time.NewTimer(answerWait)
+func (a *API) repeatResponse(ctx context.Context, key store.RequestKey, number string) (out *sendOutput, isKnown bool, err error) {
+	deadline := time.NewTimer(responseWait)
 	defer deadline.Stop()
-	tick := time.NewTicker(answerPoll)
+	tick := time.NewTicker(responsePoll)
 	defer tick.Stop()
 	for {
 		row, err := a.store.FindKey(ctx, key)
@@ -71,19 +71,19 @@ func (a *API) repeatAnswer(ctx context.Context, key store.RequestKey, number str
 		case string(row.BodyHash) != string(key.BodyHash):
 			return nil, true, hub.Invalid("header.Idempotency-Key", "was used with another body before")
 		case row.Answer != nil:
-			out, err := a.answerOf(ctx, row, number)
+			out, err := a.responseOf(ctx, row, number)
 			return out, true, err
 		}
-		if a.host.Now().Sub(row.CreatedAt) > answerTime {
+		if a.host.Now().Sub(row.CreatedAt) > storeResponseWithin {
 			if message, err := a.store.Message(ctx, row.CompanyID, row.MessageID); err != nil || message.Ack != chat.AckPending {
-				out, err := a.answerFromMessage(ctx, row)
+				out, err := a.responseFromMessage(ctx, row)
 				return out, true, err
 			}
 		}
 		select {
 		case <-tick.C:
 		case <-deadline.C: // the process that had it is gone; the job sends the message
-			out, err := a.answerFromMessage(ctx, row)
+			out, err := a.responseFromMessage(ctx, row)
 			return out, true, err
 		case <-ctx.Done():
 			return nil, true, ctx.Err()
@@ -91,11 +91,11 @@ func (a *API) repeatAnswer(ctx context.Context, key store.RequestKey, number str
 	}
 }
 
-// answerOf returns a stored answer.
-func (a *API) answerOf(ctx context.Context, row store.IdempotencyRow, number string) (*sendOutput, error) {
-	var stored storedAnswer
+// responseOf returns a stored response.
+func (a *API) responseOf(ctx context.Context, row store.IdempotencyRow, number string) (*sendOutput, error) {
+	var stored storedResponse
 	if err := json.Unmarshal(row.Answer, &stored); err != nil {
-		return nil, fmt.Errorf("reading a stored answer: %w", err)
+		return nil, fmt.Errorf("reading a stored response: %w", err)
 	}
 	if stored.Ack == chat.AckFailed {
 		return nil, outbound.RefusalError(stored.ErrorCode)
@@ -111,8 +111,8 @@ func (a *API) answerOf(ctx context.Context, row store.IdempotencyRow, number str
 	return &sendOutput{SentMessage{row.MessageID, row.MessageID, stored.Status, stored.Ack, number, stored.TicketID, stored.ContactID, stored.Timestamp.UTC()}}, nil
 }
 
-// answerFromMessage returns the answer to a request that was not answered.
-func (a *API) answerFromMessage(ctx context.Context, row store.IdempotencyRow) (*sendOutput, error) {
+// responseFromMessage returns the response to a request whose own was not stored.
+func (a *API) responseFromMessage(ctx context.Context, row store.IdempotencyRow) (*sendOutput, error) {
 	message, err := a.store.Message(ctx, row.CompanyID, row.MessageID)
 	if err != nil {
 		return nil, dberr.MapNoRows(err, notFound("no_message_found", "message"))
@@ -124,16 +124,16 @@ func (a *API) answerFromMessage(ctx context.Context, row store.IdempotencyRow) (
 	return toSent(message, contact)
 }
 
-// saveAnswer stores the answer to a request with a key. Without it a repeated request gets
+// saveResponse stores the response to a request with a key. Without it a repeated request gets
 // the state of the message.
-func (a *API) saveAnswer(ctx context.Context, key store.RequestKey, message store.Message) {
-	raw, err := json.Marshal(storedAnswer{sentStatus(message), message.Ack, *message.TicketID, message.ContactID, message.SentAt, message.ErrorCode})
+func (a *API) saveResponse(ctx context.Context, key store.RequestKey, message store.Message) {
+	raw, err := json.Marshal(storedResponse{sentStatus(message), message.Ack, *message.TicketID, message.ContactID, message.SentAt, message.ErrorCode})
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		err = a.store.SaveAnswer(ctx, key, message.ID, raw)
+		err = a.store.SaveResponse(ctx, key, message.ID, raw)
 	}
 	if err != nil {
-		a.host.Log.WarnContext(ctx, "the answer to a request with an idempotency key was not stored", "message_id", message.ID, "error", err)
+		a.host.Log.WarnContext(ctx, "the response to a request with an idempotency key was not stored", "message_id", message.ID, "error", err)
 	}
 }

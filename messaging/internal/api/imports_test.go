@@ -217,3 +217,72 @@ func TestBrokenForm(t *testing.T) {
 		require.NotEmpty(t, got.Body["code"], name)
 	}
 }
+
+// A contact that another request creates while a file is imported gets what the file says, and
+// counts as updated.
+func TestImportBesideNewContact(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	pool := company.Hub.Host.Pool
+	other, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = other.Rollback(context.Background()) }()
+	_, err = other.Exec(t.Context(), `insert into contacts (company_id, name, number, number_key, email, created_at, updated_at)
+		values ($1, 'Before', '5511987654321', '5511987654321', '', now(), now())`, company.ID)
+	require.NoError(t, err)
+	imported := make(chan moduletest.Response, 1)
+	go func() {
+		imported <- company.ImportContacts("nome;telefone\nAna;5511987654321\nBia;5511987654322\n", nil)
+	}()
+	require.Eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting))
+		return waiting == 1
+	}, time.Minute, 5*time.Millisecond)
+	require.NoError(t, other.Commit(t.Context()))
+	done := <-imported
+	require.Equal(t, 200, done.Status, done.Text)
+	require.Equal(t, []any{1.0, 1.0, 0.0}, []any{done.Body["created"], done.Body["updated"], done.Body["skipped"]})
+	var names []any
+	for _, contact := range company.Get("/contacts?sort=name")["contacts"].([]any) {
+		names = append(names, contact.(object)["name"])
+	}
+	require.ElementsMatch(t, []any{"Ana", "Bia"}, names)
+}
+
+// A contact who is anonymized while a file is imported is not made again from its rows.
+func TestAnonymizingDuringAnImport(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAlone(t)
+	var file strings.Builder
+	file.WriteString("name,number\n")
+	const rows, person = 4000, "5511980003000"
+	for i := range rows {
+		fmt.Fprintf(&file, "Contact %d,55119%08d\n", i, 80_000_000+i)
+	}
+	known := company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": person})
+	company.OK(201, "POST", "/contacts", object{"name": "Bia", "number": "5511980001200"})
+	pool := company.Hub.Host.Pool
+	held, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = held.Rollback(context.Background()) }()
+	_, err = held.Exec(t.Context(), `select from contacts where number = '5511980001200' for update`)
+	require.NoError(t, err)
+	accepted := company.ImportContacts(file.String(), nil)
+	require.Equal(t, 202, accepted.Status, accepted.Text)
+	path := messagingtest.Path("/contacts/imports", accepted.Body)
+	require.Eventually(t, func() bool { return company.Get(path)["created"] == 1000.0 }, time.Minute, 10*time.Millisecond, "the next batch waits")
+	company.OK(200, "POST", messagingtest.Path("/contacts", known)+"/anonymize", nil)
+	var stored []byte
+	require.NoError(t, pool.QueryRow(t.Context(), `select number_hash from contact_import_erasures where company_id = $1`, company.ID).Scan(&stored))
+	require.NotContains(t, string(stored), person)
+	require.NoError(t, held.Commit(t.Context()))
+
+	var state moduletest.Object
+	require.Eventually(t, func() bool { state = company.Get(path); return state["status"] == "done" }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, []any{object{"line": 3002.0, "error": "is about a contact who was anonymized while the file was imported"}}, state["errors"])
+	require.Equal(t, []any{3998.0, 1.0, 1.0}, []any{state["created"], state["updated"], state["failed"]})
+	var again, left int
+	require.NoError(t, pool.QueryRow(t.Context(), `select (select count(*) from contacts where company_id = $1 and number = $2), (select count(*) from contact_import_erasures where company_id = $1)`, company.ID, person).Scan(&again, &left))
+	require.Equal(t, []int{0, 0}, []int{again, left})
+}

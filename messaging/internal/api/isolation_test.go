@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/api"
 	"integrationhub/messaging/internal/messagingtest"
 )
@@ -60,7 +61,15 @@ func TestRoutesAreDocumented(t *testing.T) {
 	for _, op := range ownOperations(messagingtest.NewCompany(t)) {
 		documented[op.Method+" "+op.Path] = true
 	}
-	for _, route := range api.RouteTable() {
+	served := new(api.API)
+	routes := served.Routes()
+	for below, table := range map[string][]rest.Route{"/search": served.SearchRoutes(), "/action": served.ActionRoutes()} {
+		for _, route := range table {
+			route.Path = integrations + below + route.Path
+			routes = append(routes, route)
+		}
+	}
+	for _, route := range routes {
 		if !strings.HasPrefix(route.Path, "/sandbox/") {
 			require.True(t, documented[route.Method+" "+route.Path], "%s %s is not in the document", route.Method, route.Path)
 			delete(documented, route.Method+" "+route.Path)

@@ -15,6 +15,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/messaging/internal/filetype"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -31,7 +32,7 @@ type mediaOutput struct {
 	Body           func(huma.Context)
 }
 
-// bindGetMedia binds the operation that answers with the content of a file.
+// bindGetMedia binds the operation that returns the content of a file.
 func (a *API) bindGetMedia(api huma.API, op huma.Operation) {
 	content := make(map[string]*huma.MediaType)
 	for _, name := range filetype.MimeTypes() {
@@ -76,7 +77,7 @@ func (a *API) openMedia(ctx context.Context, in *getMediaInput) (store.MediaFile
 	if err != nil {
 		return file, nil, err
 	}
-	// The answer is read after the handler has returned, when its context has ended.
+	// The response is read after the handler has returned, when its context has ended.
 	content, err := a.media.Open(context.WithoutCancel(ctx), file)
 	if errors.Is(err, hub.ErrNotFound) {
 		err = notFound("no_media_found", "file")
@@ -95,6 +96,11 @@ func (a *API) requireMedia(ctx context.Context, user actor, file store.MediaFile
 		err = errNoPermission()
 	}
 	return err
+}
+
+// mayRead returns which of the company's files a user may send: those that it may read.
+func (a *API) mayRead(user actor) media.MayRead {
+	return func(ctx context.Context, file store.MediaFile) error { return a.requireMedia(ctx, user, file) }
 }
 
 // dispositionOf returns how browsers treat a file: only images are shown, because they were

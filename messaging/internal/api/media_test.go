@@ -97,6 +97,15 @@ func TestUploadedMedia(t *testing.T) {
 	require.Equal(t, 401, anybody.Call("GET", first+"?signature="+signature, nil).Status, "of another file")
 	company.Refused(404, "ERR_NO_MEDIA_FOUND", "POST", ticket+"/messages", object{"body": "", "mediaUrl": plain[:len(plain)-3] + "aaa"})
 
+	// An SVG image is a document: browsers do not show it.
+	const drawing = `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`
+	logo := messagingtest.File{Name: "logo.svg", Type: "image/svg+xml", Content: []byte(drawing)}
+	vector := company.Upload(ticket, map[string]string{"mediaType": "document"}, logo)
+	require.Equal(t, []any{201, "document", "image/svg+xml"}, []any{vector.Status, vector.Body["mediaType"], vector.Body["mimeType"]})
+	kept := company.Call("GET", vector.Body["mediaUrl"].(string), nil)
+	require.Equal(t, []string{drawing, "attachment; filename=logo.svg", "default-src 'none'; sandbox"}, []string{kept.Text, kept.Header.Get("Content-Disposition"), kept.Header.Get("Content-Security-Policy")})
+	require.Equal(t, 415, company.Upload(ticket, map[string]string{"mediaType": "image"}, logo).Status)
+
 	// What is in one message can be sent again.
 	again := company.OK(201, "POST", ticket+"/messages", object{"body": "Again", "mediaUrl": plain})
 	require.Equal(t, "document", again["mediaType"])
@@ -253,6 +262,9 @@ func TestFetchedMedia(t *testing.T) {
 		case "/lie.png":
 			w.Header().Set("Content-Type", "image/png")
 			_, _ = w.Write(pdfFile)
+		case "/picture": // a page, whatever its name says
+			w.Header().Set("Content-Type", "image/png")
+			_, _ = w.Write([]byte("<!DOCTYPE html><html><body>Not found</body></html>"))
 		case "/long.png":
 			_, _ = w.Write(append(bytes.Clone(picture), make([]byte, 6<<20)...))
 		case "/declared":
@@ -272,6 +284,7 @@ func TestFetchedMedia(t *testing.T) {
 	t.Cleanup(site.Close)
 	program := company.As(company.APIToken())
 	for _, body := range []object{
+		{"mediaUrl": site.URL + "/map.png", "media": site.URL + "/map.png", "mediaType": "image", "mediatype": "image"},
 		{"mediaUrl": site.URL + "/map.png"}, {"media": site.URL + "/map.png", "mediatype": "image", "fileName": "way.png"},
 	} {
 		body["number"], body["body"] = phone, "The way"
@@ -299,6 +312,7 @@ func TestFetchedMedia(t *testing.T) {
 		err           string
 	}{
 		{site.URL + "/lie.png", "", 415, "ERR_UNSUPPORTED_MEDIA_TYPE"},
+		{site.URL + "/picture", "", 415, "ERR_UNSUPPORTED_MEDIA_TYPE"},
 		{site.URL + "/map.png", "audio", 415, "ERR_UNSUPPORTED_MEDIA_TYPE"},
 		{site.URL + "/long.png", "", 413, "ERR_FILE_TOO_LARGE"},
 		{site.URL + "/declared", "", 413, "ERR_FILE_TOO_LARGE"},

@@ -41,7 +41,7 @@ type TicketMessage struct {
 	IsEdited    bool           `json:"isEdited" doc:"Always false: no driver reports changes"`
 	IsPrivate   bool           `json:"isPrivate" doc:"A note among users: not sent"`
 	Origin      chat.Origin    `json:"origin" enum:"agent,api,campaign,schedule,bot,phone,contact" doc:"Where it was written"`
-	ErrorCode   *string        `json:"errorCode" doc:"Why it failed; unclear with ack 0: the network's answer was lost, and its report is awaited for an hour"`
+	ErrorCode   *string        `json:"errorCode" doc:"Why it failed; unclear with ack 0: the network's response was lost, and its receipt is awaited for an hour"`
 	Timestamp   time.Time      `json:"timestamp" doc:"When it was sent or received"`
 	CreatedAt   time.Time      `json:"createdAt" doc:"When it was made"`
 	UpdatedAt   time.Time      `json:"updatedAt" doc:"When it was last changed"`

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/names"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/filetype"
@@ -123,7 +124,7 @@ func (in *createMessageInput) readForm(ctx huma.Context) error {
 func (in *createMessageInput) validate() error {
 	m := &in.message
 	hasFile := len(in.files) > 0 || m.MediaURL != ""
-	if !hasFile && m.Template == nil && strings.TrimSpace(m.Body) == "" {
+	if !hasFile && m.Template == nil && !names.HasVisible(m.Body) {
 		return invalidField("empty_body", "body.body", "The message body must not be empty.")
 	}
 	var errs rest.FieldErrors
@@ -164,7 +165,7 @@ func (a *API) bindCreateMessage(api huma.API, op huma.Operation) {
 		"multipart/form-data": {Schema: &huma.Schema{Type: huma.TypeObject, Required: []string{"medias"}, Properties: map[string]*huma.Schema{
 			"medias": {
 				Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}, MinItems: new(1), MaxItems: new(maxFiles),
-				Description: "Files, each of which becomes a message: images (JPEG, PNG, WebP) of at most 5 MiB, audio and video of 16 MiB, documents of 100 MiB. The answer is the first message.",
+				Description: "Files, each of which becomes a message: images (JPEG, PNG, WebP) of at most 5 MiB, audio and video of 16 MiB, documents of 100 MiB. The response is the first message.",
 			},
 			"body":        text("Caption of the first file", maxBody),
 			"mediaType":   {Type: huma.TypeString, Enum: []any{"image", "video", "audio", "document"}, Description: "What the files have to be; absent: what their content is"},
@@ -230,7 +231,7 @@ func (a *API) attach(ctx context.Context, actor actor, in *createMessageInput, d
 		return nil, nil, err
 	}
 	if in.message.MediaURL != "" {
-		file, err := a.media.Fetch(ctx, actor.scope.Company, media.Link{URL: in.message.MediaURL, Media: in.message.MediaType, Name: in.message.MediaName})
+		file, err := a.media.Fetch(ctx, actor.scope.Company, media.Link{URL: in.message.MediaURL, Media: in.message.MediaType, Name: in.message.MediaName, MayRead: a.mayRead(actor)})
 		return []store.Message{store.WithMedia(draft, file)}, []store.MediaFile{file}, err
 	}
 	for _, header := range in.files {

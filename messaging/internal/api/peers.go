@@ -23,12 +23,12 @@ import (
 
 // RegisterSearches registers the rows below search/*.
 func (a *API) RegisterSearches(api huma.API) {
-	rest.Register(api, rest.Map(a.searchRoutes(), withPlatformErrors), docs, a.checkRateLimit)
+	rest.Register(api, rest.Map(a.SearchRoutes(), withPlatformErrors), docs, a.checkRateLimit)
 }
 
 // RegisterActions registers the rows below action/*.
 func (a *API) RegisterActions(api huma.API) {
-	rest.Register(api, rest.Map(a.actionRoutes(), withPlatformErrors), docs, a.checkRateLimit)
+	rest.Register(api, rest.Map(a.ActionRoutes(), withPlatformErrors), docs, a.checkRateLimit)
 }
 
 // peerScope returns the company of a key.

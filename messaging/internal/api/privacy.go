@@ -51,7 +51,7 @@ type exportContactOutput struct {
 	Body        func(huma.Context)
 }
 
-// bindExportContact binds an operation whose answer is written while it is read.
+// bindExportContact binds an operation whose response is written while it is read.
 func (a *API) bindExportContact(api huma.API, op huma.Operation) {
 	op.Responses = map[string]*huma.Response{"200": {
 		Description: "All that the company has about the contact",
@@ -142,7 +142,7 @@ func (a *API) anonymizeContact(ctx context.Context, in *IDParam) (*contactOutput
 		if err != nil {
 			return dberr.MapNoRows(err, errNoContact())
 		}
-		anonymized, err = tx.AnonymizeContact(ctx, actor.scope, contact)
+		anonymized, err = tx.AnonymizeContactAndLog(ctx, actor.scope, contact)
 		return err
 	})
 	if err != nil {

@@ -126,12 +126,12 @@ func (f QuickMessageFields) applyTo(q *store.QuickMessage) error {
 }
 
 // checkQuickMessageMedia returns a [hub.ErrNotFound] for the address of a file that is not
-// the company's.
-func (a *API) checkQuickMessageMedia(ctx context.Context, scope store.Scope, address rest.Nullable[string]) error {
+// the company's, and a [hub.ErrForbidden] for that of a file which the user must not read.
+func (a *API) checkQuickMessageMedia(ctx context.Context, user actor, address rest.Nullable[string]) error {
 	if !address.HasValue() {
 		return nil
 	}
-	return a.media.CheckAddress(ctx, scope.Company, address.Value)
+	return a.media.CheckAddress(ctx, user.scope.Company, address.Value, a.mayRead(user))
 }
 
 type createQuickMessageInput struct {
@@ -147,7 +147,7 @@ func (a *API) createQuickMessage(ctx context.Context, in *createQuickMessageInpu
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
-	if err := a.checkQuickMessageMedia(ctx, actor.scope, in.Body.MediaURL); err != nil {
+	if err := a.checkQuickMessageMedia(ctx, actor, in.Body.MediaURL); err != nil {
 		return nil, err
 	}
 	var created store.QuickMessage
@@ -182,7 +182,7 @@ func (a *API) updateQuickMessage(ctx context.Context, in *updateQuickMessageInpu
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkQuickMessageMedia(ctx, actor.scope, in.Body.MediaURL); err != nil {
+	if err := a.checkQuickMessageMedia(ctx, actor, in.Body.MediaURL); err != nil {
 		return nil, err
 	}
 	var saved store.QuickMessage

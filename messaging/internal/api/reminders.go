@@ -12,8 +12,8 @@ import (
 	"integrationhub/messaging/internal/store"
 )
 
-// AskedAbout is the appointment that a message asks about.
-type AskedAbout struct {
+// AppointmentQuestion is the appointment that a message asks about.
+type AppointmentQuestion struct {
 	ID     string    `json:"id" minLength:"1" maxLength:"200" doc:"As the connected product calls it, which is called with action/confirm or action/cancel" example:"0198c1de-0000-7000-8000-000000000001"`
 	Title  string    `json:"title" maxLength:"200" doc:"Service and time, for the answers" example:"Cut, seg 02/03 às 09:00"`
 	Locale string    `json:"locale" maxLength:"35" doc:"Language of the question and the answers: pt, en or es; others are pt" example:"pt-BR"`
@@ -26,7 +26,7 @@ const (
 )
 
 // check adds what is wrong with the question of a request; nil is no question.
-func (q *AskedAbout) check(errs *rest.FieldErrors, from sender, text string, now time.Time) {
+func (q *AppointmentQuestion) check(errs *rest.FieldErrors, from sendCaller, text string, now time.Time) {
 	if q == nil {
 		return
 	}
@@ -39,7 +39,7 @@ func (q *AskedAbout) check(errs *rest.FieldErrors, from sender, text string, now
 }
 
 // writeSent writes the message of a request, with its question.
-func (a *API) writeSent(ctx context.Context, tx *store.Tx, from sender, asked *AskedAbout, d outbound.Draft) (message store.Message, entry store.OutboxEntry, err error) {
+func (a *API) writeSent(ctx context.Context, tx *store.Tx, from sendCaller, asked *AppointmentQuestion, d outbound.Draft) (message store.Message, entry store.OutboxEntry, err error) {
 	question, option := store.NewQuestion{}, 0
 	if asked != nil {
 		question = store.NewQuestion{

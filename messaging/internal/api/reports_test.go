@@ -78,6 +78,47 @@ func TestReports(t *testing.T) {
 	}
 }
 
+// A ticket that a user opens again did not wait while it was closed.
+func TestWaitOfReopenedTickets(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 2, 15, 0, 0, 0, time.UTC))
+	path := messagingtest.TicketPath(receiveFrom(company, company.Connect(), "Ana", "Hi"))
+	change := func(after time.Duration, status string) object {
+		company.Advance(after)
+		return company.OK(200, "PUT", path, object{"status": status})
+	}
+	change(10*time.Minute, "open")
+	require.EqualValues(t, 10, company.Get("/reports/tickets")["avgWaitTime"])
+	change(time.Minute, "closed")
+	reopened := change(time.Hour, "open")
+	require.Equal(t, reopened["startedAt"], reopened["queuedAt"])
+	require.Zero(t, company.Get("/reports/tickets")["avgWaitTime"])
+	change(time.Minute, "pending")
+	change(3*time.Minute, "open")
+	require.EqualValues(t, 3, company.Get("/reports/tickets")["avgWaitTime"])
+}
+
+// Each time that a ticket is accepted its first answer counts anew.
+func TestFirstResponseOfReopenedTickets(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 2, 15, 0, 0, 0, time.UTC))
+	path := messagingtest.TicketPath(receiveFrom(company, company.Connect(), "Ana", "Hi"))
+	for i, status := range []string{"", "closed", "pending"} { // before it is accepted
+		if status != "" {
+			ended := company.OK(200, "PUT", path, object{"status": status})
+			require.Equal(t, status == "closed", ended["firstResponseAt"] != nil, status)
+		}
+		company.Advance(time.Hour)
+		require.Nil(t, company.OK(200, "PUT", path, object{"status": "open"})["firstResponseAt"], status)
+		minutes := float64(i + 2)
+		company.Advance(time.Duration(minutes) * time.Minute)
+		company.OK(201, "POST", path+"/messages", object{"body": "Hello"})
+		company.Advance(time.Minute)
+		company.OK(201, "POST", path+"/messages", object{"body": "Once more"})
+		require.InDelta(t, minutes, company.Get("/reports/users")["users"].([]any)[0].(object)["avgFirstResponse"], 0, status)
+	}
+}
+
 // A report of a queue or a user counts the tickets of that queue and user alone, in each of its
 // numbers; of both, those that both have.
 func TestReportFilters(t *testing.T) {

@@ -23,8 +23,8 @@ const (
 // hub, API tokens by the handler.
 var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
-// routes is the one table of the interface, ordered by resource.
-func (a *API) routes() []rest.Route {
+// Routes is the one table of the interface, ordered by resource.
+func (a *API) Routes() []rest.Route {
 	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.bookingRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.cloudRoutes(), a.bridgeRoutes(), a.sandboxRoutes())
 }
 
@@ -37,7 +37,7 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Post("/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", rest.Handle(a.logOut)),
 
 		rest.Get("/api-tokens", rest.Admin, 200, "api-tokens.list", "List API tokens", rest.Handle(a.listAPITokens)),
-		rest.Post("/api-tokens", rest.Admin, 201, "api-tokens.create", "Make an API token; the answer shows it once", rest.WithErrors(rest.Handle(a.createAPIToken), 404)),
+		rest.Post("/api-tokens", rest.Admin, 201, "api-tokens.create", "Make an API token; the response shows it once", rest.WithErrors(rest.Handle(a.createAPIToken), 404)),
 		rest.Delete("/api-tokens/{id}", rest.Admin, 200, "api-tokens.delete", "Revoke an API token at once", rest.Handle(a.revokeAPIToken)),
 
 		rest.Post("/events/ticket", rest.User, 201, "events.create-ticket", "Get a login for a browser's event stream", rest.Handle(a.createStreamTicket)),
@@ -81,7 +81,7 @@ func (a *API) contactRoutes() []rest.Route {
 		rest.Get("/contacts/{id}", rest.User, 200, "contacts.get", "Read a contact", rest.Handle(a.getContact)),
 		rest.Put("/contacts/{id}", rest.User, 200, "contacts.update", "Change a contact", rest.WithHandlerValidation(rest.Handle(a.updateContact))),
 		rest.Delete("/contacts/{id}", rest.Admin, 200, "contacts.delete", "Delete a contact with its tickets and messages", rest.Handle(a.deleteContact)),
-		rest.Post("/contacts/import", rest.Admin, 200, "contacts.import", "Import contacts from a CSV file; more than 2,000 rows are imported after the answer", rest.WithErrors(rest.WithSuccessStatus(a.bindImportContacts, 202, "The import goes on: see GET /contacts/imports/{id}"), 404)),
+		rest.Post("/contacts/import", rest.Admin, 200, "contacts.import", "Import contacts from a CSV file; more than 2,000 rows are imported after the response", rest.WithErrors(rest.WithSuccessStatus(a.bindImportContacts, 202, "The import goes on: see GET /contacts/imports/{id}"), 404)),
 		rest.Get("/contacts/imports/{id}", rest.Admin, 200, "contacts.get-import", "Progress of an import", rest.Handle(a.getImport)),
 		rest.Post("/contacts/imports/{id}/cancel", rest.Admin, 200, "contacts.cancel-import", "Cancel an import in progress", rest.WithErrors(rest.Handle(a.cancelImport), 404)),
 		rest.Get("/contacts/{id}/export", rest.Admin, 200, "contacts.export", "All that the company has about a contact", a.bindExportContact),
@@ -183,7 +183,7 @@ func (a *API) reportRoutes() []rest.Route {
 func (a *API) webhookRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/webhooks", rest.Admin, 200, "webhooks.list", "List webhooks", rest.Handle(a.listWebhooks)),
-		rest.Post("/webhooks", rest.Admin, 201, "webhooks.create", "Make a webhook; the answer shows its secret once", rest.WithRequiredFields("NewWebhook", rest.WithHandlerValidation(rest.Handle(a.createWebhook)), "url", "events")),
+		rest.Post("/webhooks", rest.Admin, 201, "webhooks.create", "Make a webhook; the response shows its secret once", rest.WithRequiredFields("NewWebhook", rest.WithHandlerValidation(rest.Handle(a.createWebhook)), "url", "events")),
 		rest.Get("/webhooks/{id}", rest.Admin, 200, "webhooks.get", "Read a webhook", rest.Handle(a.getWebhook)),
 		rest.Put("/webhooks/{id}", rest.Admin, 200, "webhooks.update", "Change a webhook", rest.WithHandlerValidation(rest.Handle(a.updateWebhook))),
 		rest.Delete("/webhooks/{id}", rest.Admin, 200, "webhooks.delete", "Delete a webhook; what waits for it is not sent", rest.Handle(a.deleteWebhook)),
@@ -230,8 +230,8 @@ func (a *API) sandboxRoutes() []rest.Route {
 	}
 }
 
-// searchRoutes returns the routes below the hub's search/*.
-func (a *API) searchRoutes() []rest.Route {
+// SearchRoutes returns the routes below the hub's search/*.
+func (a *API) SearchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/contacts", rest.Key(featureContactSearch), 200, "integrations.search-contacts", "Find a contact by phone", rest.Handle(a.searchContactForPeer)),
 		rest.Get("/tickets", rest.Key(featureTicketRead), 200, "integrations.search-tickets", "Find the tickets of a contact", rest.Handle(a.searchTicketsForPeer)),
@@ -239,8 +239,8 @@ func (a *API) searchRoutes() []rest.Route {
 	}
 }
 
-// actionRoutes returns the routes below the hub's action/*.
-func (a *API) actionRoutes() []rest.Route {
+// ActionRoutes returns the routes below the hub's action/*.
+func (a *API) ActionRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Post("/send-message", rest.Key(featureMessageSend), 200, "integrations.send-message", "Send a message to a phone number, as POST /api/messages/send does", a.bindSend),
 		rest.Post("/close-ticket", rest.Key(featureMessageSend), 200, "integrations.close-ticket", "Close a ticket", rest.WithErrors(rest.Handle(a.closeTicketForPeer), 404)),

@@ -177,7 +177,7 @@ func (a *API) markPhoneRead(ctx context.Context, in *phoneReadInput) (*messageOu
 
 // NetworkFaults are what the simulated network does wrong.
 type NetworkFaults struct {
-	LatencyMS        int  `json:"latencyMs,omitempty" minimum:"0" maximum:"10000" doc:"Milliseconds before each answer"`
+	LatencyMS        int  `json:"latencyMs,omitempty" minimum:"0" maximum:"10000" doc:"Milliseconds before each response"`
 	DropPercent      int  `json:"dropPercent,omitempty" minimum:"0" maximum:"100" doc:"Of messages that are lost on their way"`
 	DuplicatePercent int  `json:"duplicatePercent,omitempty" minimum:"0" maximum:"100" doc:"Of received messages and receipts that come twice"`
 	Reorder          bool `json:"reorder,omitempty" doc:"Each received message waits for one that overtakes it"`
@@ -232,7 +232,7 @@ func (a *API) phoneChat(ctx context.Context, in *phoneInboxInput) (*phoneChatOut
 func (a *API) connectSandbox(ctx context.Context, company int64) error {
 	var connection store.Connection
 	err := a.store.InTx(ctx, "making a connection", func(tx *store.Tx) (err error) {
-		connection, err = tx.CreateConnection(ctx, store.Connection{CompanyID: company, Name: "Sandbox", Driver: sandbox.Name})
+		connection, err = tx.CreateConnection(ctx, store.Connection{CompanyID: company, Name: "Sandbox", Driver: sandbox.Name, MaxUseBotQueues: defaultWrongAnswers})
 		return err
 	})
 	if err != nil {

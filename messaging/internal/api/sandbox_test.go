@@ -190,6 +190,7 @@ func TestSandboxAutoconnect(t *testing.T) {
 	connections := company.List("/whatsapp")
 	require.Len(t, connections, 1)
 	require.Equal(t, []any{"CONNECTED", true, "sandbox"}, []any{connections[0]["status"], connections[0]["isDefault"], connections[0]["driver"]})
+	require.EqualValues(t, 3, connections[0]["maxUseBotQueues"], "as of any new connection")
 	ana := company.AddPhone("Ana")
 	company.As(company.APIToken()).OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "Hello"})
 	require.Equal(t, []string{"Hello"}, company.Inbox(ana))

@@ -2,11 +2,11 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/names"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/media"
@@ -126,7 +126,7 @@ func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
 	f.TicketID.ApplyTo(&s.TicketID)
 	f.WhatsappID.ApplyTo(&s.ConnectionID)
 	f.Template.ApplyTo(&s.Template)
-	if strings.TrimSpace(s.Body) == "" && s.Template == nil {
+	if !names.HasVisible(s.Body) && s.Template == nil {
 		return invalidField("empty_body", "body.body", "The message body must not be empty.")
 	}
 	var errs rest.FieldErrors
@@ -190,7 +190,7 @@ func (a *API) mediaURLOf(id *string) *string {
 
 // fetchMedia stores the file at an address and sets its id, or nil for null. It returns the
 // files to discard when the request fails.
-func (a *API) fetchMedia(ctx context.Context, scope store.Scope, address, name rest.Nullable[string], id **string) ([]store.MediaFile, error) {
+func (a *API) fetchMedia(ctx context.Context, user actor, address, name rest.Nullable[string], id **string) ([]store.MediaFile, error) {
 	if !address.HasValue() {
 		if name.HasValue() {
 			return nil, hub.Invalid("body.mediaName", "must not be there without mediaUrl")
@@ -205,7 +205,7 @@ func (a *API) fetchMedia(ctx context.Context, scope store.Scope, address, name r
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	file, err := a.media.Fetch(ctx, scope.Company, media.Link{URL: address.Value, Name: name.Value})
+	file, err := a.media.Fetch(ctx, user.scope.Company, media.Link{URL: address.Value, Name: name.Value, MayRead: a.mayRead(user)})
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*sch
 	if err := a.checkScheduleReferences(ctx, actor, draft); err != nil {
 		return nil, err
 	}
-	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, rest.Nullable[string]{}, &draft.MediaID)
+	files, err := a.fetchMedia(ctx, actor, in.Body.MediaURL, rest.Nullable[string]{}, &draft.MediaID)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 		return nil, err
 	}
 	var mediaID *string
-	files, err := a.fetchMedia(ctx, caller.scope, in.Body.MediaURL, rest.Nullable[string]{}, &mediaID)
+	files, err := a.fetchMedia(ctx, caller, in.Body.MediaURL, rest.Nullable[string]{}, &mediaID)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/names"
 	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
@@ -34,7 +35,7 @@ const limitSends = "sends"
 const maxBody = 4096
 
 // recipientNumber is a phone number as a request has it. A JSON value other than a text is
-// an invalid number, and not an invalid body: the answer names the format.
+// an invalid number, and not an invalid body: the response names the format.
 type recipientNumber string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -50,7 +51,7 @@ func (n *recipientNumber) UnmarshalJSON(b []byte) error {
 type sendInput struct {
 	Authorization  string `header:"Authorization" doc:"Bearer and an API token" example:"Bearer msgt_…"`
 	APIKey         string `header:"apikey" doc:"An API token, in place of Authorization"`
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"Unique for the message: a request that comes again within a day gets the first answer, and sends nothing" example:"reminder-8151"`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"1" maxLength:"200" doc:"Unique for the message: a request that comes again within a day gets the first response, and sends nothing" example:"reminder-8151"`
 	Body           struct {
 		Number      recipientNumber              `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
 		Body        string                       `json:"body,omitempty" maxLength:"4096" doc:"The text: required, not blank. With a template it may be absent, and is what users read in the ticket" example:"Your appointment is tomorrow at 10."`
@@ -64,7 +65,7 @@ type sendInput struct {
 		Mediatype   chat.MediaType               `json:"mediatype,omitempty" enum:"image,video,audio,document" doc:"The same as mediaType"`
 		FileName    string                       `json:"fileName,omitempty" maxLength:"255" doc:"Name of the file; absent: as the address says" example:"map.png"`
 		ExternalKey string                       `json:"externalKey,omitempty" maxLength:"200" doc:"The caller's own id of the message"`
-		Appointment *AskedAbout                  `json:"appointment,omitempty" doc:"Asks the contact to confirm or cancel an appointment; for keys of connected products, not with a template; absent: no question"`
+		Appointment *AppointmentQuestion         `json:"appointment,omitempty" doc:"Asks the contact to confirm or cancel an appointment; for keys of connected products, not with a template; absent: no question"`
 	} `nameHint:"SendMessage"`
 }
 
@@ -72,7 +73,7 @@ type sendInput struct {
 type SentMessage struct {
 	ID        string    `json:"id" doc:"Id of the message"`
 	MessageID string    `json:"messageId" doc:"The same as id"`
-	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have accepted the message, which is not sent again by itself"`
+	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's response was lost, so that it may have accepted the message, which is not sent again by itself"`
 	Ack       chat.Ack  `json:"ack" doc:"0 queued or unclear, 1 accepted by the network"`
 	Number    string    `json:"number" doc:"Of the contact"`
 	TicketID  int64     `json:"ticketId" doc:"Ticket that the message is in"`
@@ -82,8 +83,8 @@ type SentMessage struct {
 
 type sendOutput struct{ Body SentMessage }
 
-// sender is the caller of the send API.
-type sender struct {
+// sendCaller is the caller of the send API.
+type sendCaller struct {
 	scope        store.Scope
 	subject      string    // of its rate limit
 	connectionID *int64    // the only connection it may send on; nil: any
@@ -91,7 +92,7 @@ type sender struct {
 	isTest       bool      // a key of the test environment, for sandbox connections only
 }
 
-type senderKey struct{}
+type sendCallerKey struct{}
 
 // bindSend binds the send API. Callers are authenticated and counted before the body is
 // looked at.
@@ -103,7 +104,7 @@ func (a *API) bindSend(api huma.API, op huma.Operation) {
 		if err == nil {
 			err = a.host.RateLimiter.Allow(ctx.Context(), limitSends, from.subject)
 		}
-		return huma.WithValue(ctx, senderKey{}, from), dberr.Wrap("authenticating", err)
+		return huma.WithValue(ctx, sendCallerKey{}, from), dberr.Wrap("authenticating", err)
 	})}
 	maps.Copy(metadata, op.Metadata)
 	op.Metadata = metadata
@@ -111,9 +112,11 @@ func (a *API) bindSend(api huma.API, op huma.Operation) {
 }
 
 // takeAliases sets the members of a file from their other names, and returns the names that the
-// request has.
-func (in *sendInput) takeAliases() mediaMembers {
+// request has. Both names of a member must not say different things.
+func (in *sendInput) takeAliases(errs *rest.FieldErrors) mediaMembers {
 	b, members := &in.Body, mediaMembers{"mediaUrl", "mediaType", "fileName"}
+	errs.Check(b.Media == "" || b.MediaURL == "" || b.Media == b.MediaURL, "body.media", "must be the same as mediaUrl, or absent")
+	errs.Check(b.Mediatype == "" || b.MediaType == "" || b.Mediatype == b.MediaType, "body.mediatype", "must be the same as mediaType, or absent")
 	if b.MediaURL == "" && b.Media != "" {
 		b.MediaURL, members.address = b.Media, "media"
 	}
@@ -124,20 +127,20 @@ func (in *sendInput) takeAliases() mediaMembers {
 }
 
 func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
-	from, _ := ctx.Value(senderKey{}).(sender)
+	from, _ := ctx.Value(sendCallerKey{}).(sendCaller)
 	b := &in.Body
-	members := in.takeAliases()
+	var errs rest.FieldErrors
+	members := in.takeAliases(&errs)
 	switch {
 	case !chat.IsNumber(string(b.Number)):
 		return nil, invalidField("invalid_number", "body.number", "Invalid number format: digits with country code")
-	case strings.TrimSpace(b.Body) == "" && !b.Template.HasValue():
+	case !names.HasVisible(b.Body) && !b.Template.HasValue():
 		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
 	case len([]rune(b.Body)) > maxBody:
 		return nil, hub.Invalid("body.body", "must have at most 4096 characters")
 	case from.connectionID != nil && b.WhatsappID != nil && *b.WhatsappID != *from.connectionID:
 		return nil, hub.Errorf(hub.ErrForbidden, "no_permission", "This token may send on its own connection only.")
 	}
-	var errs rest.FieldErrors
 	errs.Check(b.QueueID == nil || *b.QueueID > 0, "body.queueId", "must be the id of a queue")
 	checkMediaFields(&errs, members, b.MediaURL, b.MediaType, b.FileName)
 	errs.Check(b.MediaType == "" || b.MediaURL != "", "body.mediaUrl", "must be there with "+members.kind)
@@ -153,8 +156,8 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 		return nil, err
 	}
 	if key != nil {
-		if answer, isKnown, err := a.repeatAnswer(ctx, *key, string(b.Number)); isKnown || err != nil {
-			return answer, err
+		if response, isKnown, err := a.repeatResponse(ctx, *key, string(b.Number)); isKnown || err != nil {
+			return response, err
 		}
 	}
 	if from.connectionID != nil {
@@ -176,16 +179,16 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := a.writeAndSend(ctx, from, in, connection, registered, key)
+	response, err := a.writeAndSend(ctx, from, in, connection, registered, key)
 	if errors.Is(err, errKeyTaken) { // by a request that came at the same time
-		answer, _, err = a.repeatAnswer(ctx, *key, string(b.Number))
+		response, _, err = a.repeatResponse(ctx, *key, string(b.Number))
 	}
-	return answer, err
+	return response, err
 }
 
 // writeAndSend stores the message on the contact's ticket, and sends it. registered is the number
 // as the network has it; "" = unknown.
-func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, connection store.Connection, registered string, key *store.RequestKey) (*sendOutput, error) {
+func (a *API) writeAndSend(ctx context.Context, from sendCaller, in *sendInput, connection store.Connection, registered string, key *store.RequestKey) (*sendOutput, error) {
 	var contact store.Contact
 	var message store.Message
 	var entry store.OutboxEntry
@@ -237,7 +240,7 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 	}
 	message = a.sendStored(ctx, from.scope, message, entry)
 	if key != nil {
-		a.saveAnswer(ctx, *key, message)
+		a.saveResponse(ctx, *key, message)
 	}
 	return toSent(message, contact)
 }
@@ -254,7 +257,7 @@ func (a *API) sendStored(ctx context.Context, scope store.Scope, message store.M
 	return sent
 }
 
-// toSent returns the answer to a request whose message was stored.
+// toSent returns the response to a request whose message was stored.
 func toSent(message store.Message, contact store.Contact) (*sendOutput, error) {
 	if message.Ack == chat.AckFailed {
 		return nil, outbound.RefusalError(message.ErrorCode)
@@ -298,18 +301,18 @@ func (h senderHeaders) tokens(hasKey bool) (tokens []string) {
 // authenticateSender returns the caller of the send API: a key of a connected product, or the
 // holder of an API token. Where a request has several of them, each has to be valid and of one
 // company; beside a key a user's access token may be one of them.
-func (a *API) authenticateSender(ctx context.Context, headers senderHeaders) (from sender, err error) {
+func (a *API) authenticateSender(ctx context.Context, headers senderHeaders) (from sendCaller, err error) {
 	caller, hasKey := module.CallerFrom(ctx)
 	tokens := headers.tokens(hasKey)
 	switch {
 	case hasKey:
 		company, err := a.store.CompanyByTenant(ctx, caller.TenantID)
 		if err != nil {
-			return sender{}, err
+			return sendCaller{}, err
 		}
-		from = sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), integration: caller.IntegrationID, isTest: caller.Environment == hub.Test}
+		from = sendCaller{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), integration: caller.IntegrationID, isTest: caller.Environment == hub.Test}
 	case len(tokens) == 0:
-		return sender{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send an API token as Authorization: Bearer, or in the header apikey.")
+		return sendCaller{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send an API token as Authorization: Bearer, or in the header apikey.")
 	}
 	for _, token := range tokens {
 		row, err := a.store.APITokenByHash(ctx, accounts.HashSecret(token), a.host.Now())
@@ -318,18 +321,18 @@ func (a *API) authenticateSender(ctx context.Context, headers senderHeaders) (fr
 			continue
 		}
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && !isFirst && row.APIToken.CompanyID != from.scope.Company {
-			return sender{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This is not a valid API token, or not one of the same company.")
+			return sendCaller{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This is not a valid API token, or not one of the same company.")
 		}
 		if err != nil {
-			return sender{}, err
+			return sendCaller{}, err
 		}
 		if isFirst {
-			from = sender{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + chat.FormatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
+			from = sendCaller{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + chat.FormatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
 			if used := row.APIToken.LastUsedAt; used != nil && a.host.Now().Sub(*used) < time.Minute {
 				continue
 			}
 			if err := a.store.TouchAPIToken(ctx, a.host.Now(), row.APIToken.CompanyID, row.APIToken.ID); err != nil {
-				return sender{}, err
+				return sendCaller{}, err
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func TestSendRefusals(t *testing.T) {
 		"a number with a plus":       {[]string{"apikey", token}, object{"number": "+" + ana, "body": "x"}, 400, "ERR_INVALID_NUMBER"},
 		"a number that is too long":  {[]string{"apikey", token}, object{"number": "1234567890123456", "body": "x"}, 400, "ERR_INVALID_NUMBER"},
 		"an empty body":              {[]string{"apikey", token}, object{"number": ana, "body": ""}, 400, "ERR_EMPTY_BODY"},
-		"a blank body":               {[]string{"apikey", token}, object{"number": ana, "body": " \n"}, 400, "ERR_EMPTY_BODY"},
+		"a blank body":               {[]string{"apikey", token}, object{"number": ana, "body": " \u200b\n"}, 400, "ERR_EMPTY_BODY"},
 		"an unregistered number":     {[]string{"apikey", token}, object{"number": "5511987650000", "body": "x"}, 400, "ERR_WAPP_INVALID_CONTACT"},
 		"a queue of another":         {[]string{"apikey", token}, object{"number": ana, "body": "x", "queueId": otherQueue}, 404, "ERR_QUEUE_NOT_FOUND"},
 		"a connection of another":    {[]string{"apikey", token}, object{"number": ana, "body": "x", "whatsappId": theirs.ID}, 404, "ERR_NO_WAPP_FOUND"},
@@ -58,7 +58,9 @@ func TestSendRefusals(t *testing.T) {
 		refused := anybody.OK(tc.status, "POST", "/api/messages/send", tc.body, tc.headers...)
 		require.Equal(t, tc.err, refused["error"], name)
 	}
-	refused := anybody.OK(400, "POST", "/api/messages/send", object{"number": "abc", "body": "x"}, "apikey", token)
+	refused := anybody.OK(400, "POST", "/api/messages/send", object{"number": ana, "body": "x"}, "apikey", otherToken)
+	require.Equal(t, "The company has no connection: add one and scan its QR code.", refused["detail"])
+	refused = anybody.OK(400, "POST", "/api/messages/send", object{"number": "abc", "body": "x"}, "apikey", token)
 	require.Equal(t, "Invalid number format: digits with country code", refused["detail"])
 	for body, contentType := range map[string]string{"{x": "application/json", `{"number":null}`: "application/json", `{"number":1,"number":2}`: "application/json", "number=1": "application/x-www-form-urlencoded"} {
 		refused := anybody.Call("POST", "/api/messages/send", body, "Content-Type", contentType)
@@ -78,6 +80,13 @@ func TestSendRefusals(t *testing.T) {
 	for _, member := range []string{"mediaType", "mediatype"} { // a file was meant
 		refused := company.As(company.APIToken()).Refused(400, "ERR_VALIDATION", "POST", "/api/messages/send", object{"number": ana, "body": "x", member: "image"})
 		require.Equal(t, "body.mediaUrl", refused["errors"].([]any)[0].(object)["location"])
+	}
+	for member, body := range map[string]object{ // both names of a member
+		"body.media": {"mediaUrl": "https://example.com/a.png", "media": "https://example.com/b.png"}, "body.mediatype": {"mediaUrl": "https://example.com/a.png", "mediaType": "image", "mediatype": "video"},
+	} {
+		body["number"], body["body"] = ana, "x"
+		refused := company.As(company.APIToken()).Refused(400, "ERR_VALIDATION", "POST", "/api/messages/send", body)
+		require.Equal(t, member, refused["errors"].([]any)[0].(object)["location"])
 	}
 	require.Empty(t, company.Inbox(ana))
 	require.Empty(t, company.Tickets(""))
@@ -141,7 +150,7 @@ func TestSendOptions(t *testing.T) {
 	require.Empty(t, company.Inbox(bruno))
 	sent := bound.OK(200, "POST", "/api/messages/send", object{"number": bruno, "body": "Hello"})
 	require.EqualValues(t, second.ID, company.Get(messagingtest.TicketPath(object{"id": sent["ticketId"]}))["whatsappId"])
-	used, err := time.Parse(time.RFC3339, company.List("/api-tokens")[0]["lastUsedAt"].(string))
+	used, err := time.Parse(time.RFC3339, company.Get("/api-tokens")["apiTokens"].([]any)[0].(object)["lastUsedAt"].(string))
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), used, 2*time.Minute)
 

@@ -37,7 +37,7 @@ type Ticket struct {
 	Rating          *int              `json:"rating" doc:"1 to 5, by the contact"`
 	QueuedAt        *time.Time        `json:"queuedAt" doc:"Since when it waits or waited"`
 	StartedAt       *time.Time        `json:"startedAt" doc:"When a user accepted it"`
-	FirstResponseAt *time.Time        `json:"firstResponseAt" doc:"When a user first wrote; null: not yet"`
+	FirstResponseAt *time.Time        `json:"firstResponseAt" doc:"When a user first wrote since it was accepted, or while it waits; null: not yet"`
 	ClosedAt        *time.Time        `json:"closedAt" doc:"When it was closed; null: it is not"`
 	CreatedAt       time.Time         `json:"createdAt" doc:"When it was made"`
 	UpdatedAt       time.Time         `json:"updatedAt" doc:"When it was last changed"`

@@ -216,9 +216,9 @@ type WebhookDelivery struct {
 	ID            uuid.UUID  `json:"id" doc:"Id of the delivery"`
 	EventID       string     `json:"eventId" doc:"Id of the event, as in the envelope" example:"evt_0123456789abcdef"`
 	Event         string     `json:"event" doc:"Event type" example:"message.created"`
-	Status        string     `json:"status" enum:"pending,delivered,parked,failed" doc:"parked: waits until the webhook is enabled or answers again"`
+	Status        string     `json:"status" enum:"pending,delivered,parked,failed" doc:"parked: waits until the webhook is enabled or responds again"`
 	Reason        *string    `json:"reason" doc:"Why it is parked or failed; null: it is neither"`
-	StatusCode    *int       `json:"statusCode" doc:"HTTP status of the last attempt; null: no answer"`
+	StatusCode    *int       `json:"statusCode" doc:"HTTP status of the last attempt; null: no response"`
 	Retries       int        `json:"retries" doc:"Attempts after the first"`
 	CreatedAt     time.Time  `json:"createdAt" doc:"When the event happened"`
 	NextAttemptAt *time.Time `json:"nextAttemptAt" doc:"When the next attempt is due; null: none will come, or it is under way"`

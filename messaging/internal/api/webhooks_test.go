@@ -3,6 +3,8 @@ package api_test
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,6 +65,16 @@ func TestWebhooksGetTheFourEvents(t *testing.T) {
 	require.Equal(t, true, answer.Data["message"].(object)["fromMe"])
 	require.True(t, receiver.IsEmpty())
 	require.True(t, sentToo.IsEmpty())
+
+	// The log finds them by the contact's number, as people write it.
+	for _, spelling := range []string{"%2B" + ana, ana, ana[2:], "(" + ana[2:4] + ")%20" + ana[4:9] + "-" + ana[9:]} {
+		types := make(map[string]bool)
+		for _, entry := range company.Get("/api/v1/integrations/webhook-logs?limit=100&phone=" + spelling)["items"].([]any) {
+			types[entry.(object)["event_type"].(string)] = true
+		}
+		require.Subset(t, slices.Collect(maps.Keys(types)), all, spelling)
+	}
+	require.Empty(t, company.Get("/api/v1/integrations/webhook-logs?phone=%2B5511900000000")["items"])
 
 	// Ordered webhooks get a ticket's events in order.
 	require.Zero(t, company.Hub.Count("hub.events where deliveries > 0 and event_type <> 'contact.created' and ordering_key is distinct from $1", fmt.Sprint(ticket["id"])))

@@ -67,8 +67,8 @@ type Catalogue struct {
 
 // Services returns the services that can be booked.
 func (s *Service) Services(ctx context.Context, integration uuid.UUID) (Catalogue, error) {
-	var answer Catalogue
-	return answer, s.call(ctx, integration, hub.Call{Name: "search/services"}, &answer)
+	var response Catalogue
+	return response, s.call(ctx, integration, hub.Call{Name: "search/services"}, &response)
 }
 
 // FreeTime is a time that can be booked.
@@ -103,8 +103,8 @@ func (s *Service) FreeTimes(ctx context.Context, integration uuid.UUID, query Fr
 	if !query.After.IsZero() {
 		values.Set("after", query.After.Format(time.RFC3339))
 	}
-	var answer FreeTimes
-	return answer, s.call(ctx, integration, hub.Call{Name: "search/free-times", Query: values}, &answer)
+	var response FreeTimes
+	return response, s.call(ctx, integration, hub.Call{Name: "search/free-times", Query: values}, &response)
 }
 
 // Booking is an appointment to book. Repeating it with the same SourceID books once.
@@ -117,7 +117,7 @@ type Booking struct {
 	SourceID       string    `json:"source_id"`
 }
 
-// Booked is the scheduling product's answer to a [Booking].
+// Booked is the scheduling product's response to a [Booking].
 type Booked struct {
 	AppointmentID string    `json:"appointment_id"`
 	Status        string    `json:"status"`
@@ -139,15 +139,15 @@ type Deposit struct {
 
 // Book makes an appointment. A time that is taken is [ErrTimeTaken].
 func (s *Service) Book(ctx context.Context, integration uuid.UUID, b Booking) (Booked, error) {
-	var answer Booked
+	var response Booked
 	body, err := json.Marshal(b)
 	if err == nil {
-		err = s.call(ctx, integration, hub.Call{Name: "action/book", Body: body}, &answer)
+		err = s.call(ctx, integration, hub.Call{Name: "action/book", Body: body}, &response)
 	}
 	if codeOf(err) == "slot_unavailable" {
 		err = ErrTimeTaken
 	}
-	return answer, err
+	return response, err
 }
 
 // AppointmentRef names an appointment and the client whose it is.
@@ -182,12 +182,12 @@ func (s *Service) change(ctx context.Context, integration uuid.UUID, action stri
 	return err
 }
 
-func (s *Service) call(ctx context.Context, integration uuid.UUID, call hub.Call, answer any) error {
+func (s *Service) call(ctx context.Context, integration uuid.UUID, call hub.Call, response any) error {
 	raw, err := s.host.Peers.Call(ctx, integration, call)
-	if err != nil || answer == nil {
+	if err != nil || response == nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, answer); err != nil {
+	if err := json.Unmarshal(raw, response); err != nil {
 		return hub.Errorf(hub.ErrPeer, hub.CodePeerResponse, "The scheduling product did not answer what was asked for.")
 	}
 	return nil

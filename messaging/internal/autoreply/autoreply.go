@@ -1,4 +1,4 @@
-// Package autoreply answers contacts by itself: greetings, menus of queues, messages outside
+// Package autoreply replies to contacts by itself: greetings, menus of queues, messages outside
 // of opening hours, bookings by menus, answers to reminders, and the words by which contacts
 // opt out. It writes to the outbox, in the transaction that stores the contact's message.
 package autoreply
@@ -39,13 +39,13 @@ const (
 type Service struct {
 	host         module.Host
 	store        *store.Store
-	sender       *outbound.Service
+	outbound     *outbound.Service
 	appointments *appointments.Service
 }
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store, sender *outbound.Service, scheduling *appointments.Service) *Service {
-	return &Service{host, s, sender, scheduling}
+func New(host module.Host, s *store.Store, outboundService *outbound.Service, scheduling *appointments.Service) *Service {
+	return &Service{host, s, outboundService, scheduling}
 }
 
 // Received is a message of a contact that has been stored in a ticket. The transaction has locked
@@ -61,10 +61,10 @@ type Received struct {
 	At         time.Time // when the contact wrote it
 }
 
-// Respond writes the answers to a message. After the commit the caller passes the entries to
+// Respond takes what a message answers, and writes the automatic replies to it. After the commit the caller passes the entries to
 // [Service.Send].
 func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]store.OutboxEntry, error) {
-	c := &conversation{Received: r, service: s, tx: tx}
+	c := &responder{Received: r, service: s, tx: tx}
 	campaigns, err := c.campaignQuestions(ctx)
 	if err != nil {
 		return nil, err
@@ -74,45 +74,45 @@ func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]stor
 	}
 	quoted := c.quotedCampaign(campaigns)
 	if r.Contact.AnonymizedAt == nil && r.Contact.Consent != chat.ConsentOptedOut && quoted == nil {
-		if handled, err := c.answerQuestion(ctx); handled || err != nil {
+		if handled, err := c.takeReminderAnswer(ctx); handled || err != nil {
 			return c.entries, err
 		}
 	}
-	if err := c.answerCampaign(ctx, campaigns, quoted); err != nil {
+	if err := c.takeCampaignAnswer(ctx, campaigns, quoted); err != nil {
 		return nil, err
 	}
-	if !mayAnswer(r.Contact) {
+	if !mayReply(r.Contact) {
 		return nil, nil
 	}
 	isWaiting := r.Ticket.Status == chat.TicketPending && r.Ticket.UserID == nil
 	if isWaiting && r.Ticket.Chatbot {
-		err := c.answerMenu(ctx)
+		err := c.takeMenuAnswer(ctx)
 		return c.entries, err
 	}
 	isNew := isWaiting && r.Ticket.GreetedAt == nil && r.Ticket.QueueID == nil
-	isClosed, err := c.answerOutOfHours(ctx, isNew)
+	isClosed, err := c.replyOutOfHours(ctx, isNew)
 	if err == nil && !isClosed && isNew {
 		err = c.greet(ctx)
 	}
 	return c.entries, err
 }
 
-// mayAnswer reports whether a contact gets automatic messages.
-func mayAnswer(contact store.Contact) bool {
+// mayReply reports whether a contact gets automatic messages.
+func mayReply(contact store.Contact) bool {
 	return !contact.DisableBot && contact.Consent != chat.ConsentOptedOut && contact.AnonymizedAt == nil
 }
 
 // Send sends what was written. What fails now is sent by the outbox's job.
 func (s *Service) Send(ctx context.Context, scope store.Scope, entries []store.OutboxEntry) {
 	for _, entry := range entries {
-		if _, err := s.sender.Send(ctx, scope, entry); err != nil {
+		if _, err := s.outbound.Send(ctx, scope, entry); err != nil {
 			s.host.Log.WarnContext(ctx, "an automatic message waits in the outbox", "message_id", entry.MessageID, "error", err)
 		}
 	}
 }
 
-// conversation is the handling of one message.
-type conversation struct {
+// responder handles one message: it takes what the message answers, and writes the replies.
+type responder struct {
 	Received
 	service *Service
 	tx      *store.Tx
@@ -122,7 +122,7 @@ type conversation struct {
 }
 
 // isExhausted reports whether the ticket got as many automatic messages as it may.
-func (c *conversation) isExhausted(ctx context.Context) (bool, error) {
+func (c *responder) isExhausted(ctx context.Context) (bool, error) {
 	written, err := c.tx.CountAutomaticMessages(ctx, dbgen.CountAutomaticMessagesParams{
 		CompanyID: c.Company.ID, TicketID: c.Ticket.ID, Since: c.tx.Now().Add(-replyWindow), LookedAt: 4 * maxReplies,
 	})
@@ -134,14 +134,14 @@ func (c *conversation) isExhausted(ctx context.Context) (bool, error) {
 
 // write writes an automatic message with its variables replaced. An empty text is none, and
 // a ticket that got enough of them gets no more.
-func (c *conversation) write(ctx context.Context, text string) error {
+func (c *responder) write(ctx context.Context, text string) error {
 	if text == "" {
 		return nil
 	}
 	if exhausted, err := c.isExhausted(ctx); exhausted || err != nil {
 		return err
 	}
-	_, entry, err := c.service.sender.Write(ctx, c.tx, outbound.Draft{
+	_, entry, err := c.service.outbound.Write(ctx, c.tx, outbound.Draft{
 		Contact: c.Contact, Ticket: c.Ticket, Message: store.Message{Body: c.render(text), MediaType: chat.MediaText, Origin: chat.OriginBot},
 	})
 	if err != nil {
@@ -151,20 +151,20 @@ func (c *conversation) write(ctx context.Context, text string) error {
 	return nil
 }
 
-func (c *conversation) render(text string) string {
+func (c *responder) render(text string) string {
 	return chat.Render(text, chat.Variables{
 		Name: c.Contact.Name, Email: c.Contact.Email, Number: c.Contact.Number, Protocol: strconv.FormatInt(c.Ticket.ID, 10), At: c.localTime(),
 	})
 }
 
 // localTime returns the time on the company's own clock.
-func (c *conversation) localTime() time.Time {
+func (c *responder) localTime() time.Time {
 	return c.tx.Now().In(chat.LoadZone(c.Company.Timezone))
 }
 
 // changeConsent stores the contact's choice to get no more messages, or to get them again, and
 // confirms it. A choice that is in force already is an ordinary message.
-func (c *conversation) changeConsent(ctx context.Context) (handled bool, err error) {
+func (c *responder) changeConsent(ctx context.Context) (handled bool, err error) {
 	consent, isChange := consentChange(c.Received)
 	if !isChange {
 		return false, nil
@@ -197,15 +197,15 @@ func consentChange(r Received) (consent string, isChange bool) {
 	return consent, true
 }
 
-// answerOutOfHours writes the out-of-hours message, once in twelve hours, while the ticket's
+// replyOutOfHours writes the out-of-hours message, once in twelve hours, while the ticket's
 // queue or else the company is closed. Without such a message being closed has no effect. A new
 // ticket is put in the connection's only queue where that has hours of its own.
-func (c *conversation) answerOutOfHours(ctx context.Context, isNew bool) (isClosed bool, err error) {
+func (c *responder) replyOutOfHours(ctx context.Context, isNew bool) (isClosed bool, err error) {
 	queue, err := c.queueOfHours(ctx)
 	if err != nil {
 		return false, err
 	}
-	isClosed, err = c.closedMessage(ctx, queue)
+	isClosed, err = c.replyIfClosed(ctx, queue)
 	if err != nil || !isClosed || !isNew || queue == nil || !hasHours(*queue) {
 		return isClosed, err
 	}
@@ -218,7 +218,7 @@ func (c *conversation) answerOutOfHours(ctx context.Context, isNew bool) (isClos
 
 // queueOfHours returns the queue whose opening hours count: the ticket's, else the
 // connection's only one; nil: the company's count.
-func (c *conversation) queueOfHours(ctx context.Context) (*store.Queue, error) {
+func (c *responder) queueOfHours(ctx context.Context) (*store.Queue, error) {
 	if c.Ticket.QueueID != nil {
 		row, err := c.tx.Queue(ctx, c.Company.ID, *c.Ticket.QueueID)
 		if err != nil {
@@ -241,8 +241,9 @@ func onlyQueue(ctx context.Context, tx *store.Tx, connection store.Connection) (
 	return &queues[0], nil
 }
 
-// closedMessage is answerOutOfHours for a queue; nil stands for none.
-func (c *conversation) closedMessage(ctx context.Context, queue *store.Queue) (isClosed bool, err error) {
+// replyIfClosed writes the out-of-hours message of a queue, or of the company where queue is nil,
+// if it is closed and the contact has not got one for twelve hours.
+func (c *responder) replyIfClosed(ctx context.Context, queue *store.Queue) (isClosed bool, err error) {
 	hours, text := outOfHours(c.Company, c.Connection, queue)
 	if text == "" {
 		return false, nil

@@ -375,20 +375,61 @@ func TestRating(t *testing.T) {
 	room.say("4")
 	require.Len(t, room.Tickets(""), 2, "a second number is a message")
 
-	// Another answer begins the conversation again, and a late number too.
-	for _, answer := range []struct {
-		text string
-		wait time.Duration
-	}{{"Wait!", time.Minute}, {"5", 25 * time.Hour}} {
-		room.phone, room.seen = room.AddPhone("Bruno"), 0
-		room.say("Hi")
-		path := messagingtest.TicketPath(room.Tickets("searchParam=" + room.phone)[0])
-		room.OK(200, "PUT", path, object{"status": "closed"})
-		room.Advance(answer.wait)
-		room.say(answer.text)
-		require.Equal(t, "pending", room.Tickets("searchParam=" + room.phone)[0]["status"])
-		room.say("5")
-		require.Nil(t, room.Get(path)["rating"])
+	// A late number begins the conversation again.
+	path := room.closeTicketOf("Bruno")
+	room.Advance(25 * time.Hour)
+	room.say("5")
+	require.Equal(t, "pending", room.Tickets("searchParam=" + room.phone)[0]["status"])
+	room.say("5")
+	require.Nil(t, room.Get(path)["rating"])
+}
+
+// closeTicketOf makes a ticket of another contact, closes it, and returns its path.
+func (r *chatRoom) closeTicketOf(name string) (path string) {
+	r.T.Helper()
+	r.phone, r.seen = r.AddPhone(name), 0
+	r.say("Hi")
+	path = messagingtest.TicketPath(r.Tickets("searchParam=" + r.phone)[0])
+	r.OK(200, "PUT", path, object{"status": "closed"})
+	return path
+}
+
+// Who thanks before the rating begins the conversation again; a number is the rating until a user
+// accepts that, or something else is asked.
+func TestRatingAfterThanks(t *testing.T) {
+	t.Parallel()
+	room := newChatRoom(t, monday, object{"ratingMessage": "1 to 5?"})
+	for name, tc := range map[string]struct {
+		reopenMinutes int
+		between       func(path string) // after the contact has written
+		want          any
+	}{
+		"the ticket is opened again": {60, nil, 5.0},
+		"there is a new ticket":      {0, nil, 5.0},
+		"a user has accepted it":     {60, func(path string) { room.OK(200, "PUT", path, object{"status": "open"}) }, nil},
+		"a user has accepted it and returned it": {60, func(path string) {
+			room.OK(200, "PUT", path, object{"status": "open"})
+			room.OK(200, "PUT", path, object{"status": "pending"})
+		}, nil},
+		"a program has asked something": {60, func(string) {
+			room.As(room.APIToken()).OK(200, "POST", "/api/messages/send", object{"number": room.phone, "body": "Morning (1) or afternoon (2)?"})
+		}, nil},
+		"a day has passed": {60, func(string) { room.Advance(25 * time.Hour) }, nil},
+	} {
+		room.OK(200, "PUT", "/company", object{"reopenMinutes": tc.reopenMinutes})
+		path := room.closeTicketOf("Carla")
+		room.Advance(time.Minute)
+		room.say("Obrigado!")
+		latest := messagingtest.TicketPath(room.Tickets("searchParam=" + room.phone)[0])
+		require.Equal(t, tc.reopenMinutes > 0, latest == path, name)
+		if tc.between != nil {
+			tc.between(latest)
+		}
+		status := room.Get(latest)["status"]
+		room.say("5️⃣")
+		require.Equal(t, tc.want, room.Get(path)["rating"], name)
+		require.Equal(t, status, room.Get(latest)["status"], name)
+		require.NotZero(t, room.Get(latest)["unreadMessages"], "the thanks wait for a user: %s", name)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // startBooking begins a booking that a contact has chosen in a queue's menu. The job offers
 // services and times.
-func (c *conversation) startBooking(ctx context.Context, option chat.MenuOption) error {
+func (c *responder) startBooking(ctx context.Context, option chat.MenuOption) error {
 	booking := store.BookingChat{Ticket: c.Ticket.ID, Step: store.BookingLoadServices, State: store.BookingState{WantedService: option.Service}}
 	c.Ticket.Chatbot, c.Ticket.MenuOption, c.Ticket.WrongAnswers = true, &option.ID, 0
 	if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
@@ -27,7 +27,7 @@ func (c *conversation) startBooking(ctx context.Context, option chat.MenuOption)
 }
 
 // advanceBooking stores a step that the job has to do.
-func (c *conversation) advanceBooking(ctx context.Context, booking store.BookingChat) error {
+func (c *responder) advanceBooking(ctx context.Context, booking store.BookingChat) error {
 	err := c.tx.StoreBookingChat(ctx, c.Company.ID, booking)
 	if err == nil {
 		err = c.tx.EnqueueBookingCall(ctx, c.Company.ID, booking.Ticket, c.tx.Now())
@@ -38,9 +38,9 @@ func (c *conversation) advanceBooking(ctx context.Context, booking store.Booking
 	return nil
 }
 
-// answerBooking takes the answer to a menu of services or times. Messages that arrive while the
+// takeBookingAnswer takes the answer to a menu of services or times. Messages that arrive while the
 // job works on the last answer are left to users.
-func (c *conversation) answerBooking(ctx context.Context) (isBooking bool, err error) {
+func (c *responder) takeBookingAnswer(ctx context.Context) (isBooking bool, err error) {
 	booking, err := store.LoadBookingChat(ctx, c.tx.Queries, c.Company.ID, c.Ticket.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
@@ -75,7 +75,7 @@ func (c *conversation) answerBooking(ctx context.Context) (isBooking bool, err e
 
 // refuseBookingAnswer writes the menu again, unless it was sent a moment ago. After too many wrong answers the ticket is left
 // to people.
-func (c *conversation) refuseBookingAnswer(ctx context.Context, booking store.BookingChat) error {
+func (c *responder) refuseBookingAnswer(ctx context.Context, booking store.BookingChat) error {
 	switch c.Ticket.WrongAnswers++; {
 	case c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues:
 		return c.endBooking(ctx, "")
@@ -86,7 +86,7 @@ func (c *conversation) refuseBookingAnswer(ctx context.Context, booking store.Bo
 }
 
 // sendBookingMenu writes the menu of a booking's step and waits for the answer.
-func (c *conversation) sendBookingMenu(ctx context.Context, booking store.BookingChat) error {
+func (c *responder) sendBookingMenu(ctx context.Context, booking store.BookingChat) error {
 	texts := chat.TextsOf(booking.State.Locale)
 	text := texts.ChooseService
 	if booking.Step == store.BookingChooseTime {
@@ -119,7 +119,7 @@ func bookingMenu(state store.BookingState) []chat.MenuOption {
 }
 
 // endBooking ends the booking of the ticket with a message; "" = none.
-func (c *conversation) endBooking(ctx context.Context, text string) error {
+func (c *responder) endBooking(ctx context.Context, text string) error {
 	c.Ticket.Chatbot = false
 	if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
 		return fmt.Errorf("ending a menu: %w", err)

@@ -53,7 +53,7 @@ func (r *callRun) continueBooking(ctx context.Context) error {
 	find := func(tx *store.Tx, _ store.Contact) (store.Ticket, error) {
 		return tx.LockTicket(ctx, r.scope.Company, ticket.ID)
 	}
-	return r.settle(ctx, contact.ID, find, func(c *conversation) error {
+	return r.settle(ctx, contact.ID, find, func(c *responder) error {
 		current, err := store.LoadBookingChat(ctx, c.tx.Queries, r.scope.Company, ticket.ID)
 		if err != nil || !current.StartedAt.Equal(stored.StartedAt) || current.Step != stored.Step {
 			return err

@@ -96,8 +96,8 @@ func (r *callRun) postpone(ctx context.Context, cause error) (postponed bool, er
 }
 
 // settle stores the result of a call in a transaction that has locked the contact and the ticket.
-func (r *callRun) settle(ctx context.Context, contactID int64, find func(tx *store.Tx, contact store.Contact) (store.Ticket, error), work func(c *conversation) error) error {
-	return r.service.store.InTx(ctx, "storing the answer of a scheduling product", func(tx *store.Tx) error {
+func (r *callRun) settle(ctx context.Context, contactID int64, find func(tx *store.Tx, contact store.Contact) (store.Ticket, error), work func(c *responder) error) error {
+	return r.service.store.InTx(ctx, "storing the response of a scheduling product", func(tx *store.Tx) error {
 		contact, err := tx.LockContact(ctx, r.scope.Company, contactID)
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (r *callRun) settle(ctx context.Context, contactID int64, find func(tx *sto
 		if err != nil {
 			return err
 		}
-		c := &conversation{Received: Received{Company: r.company, Contact: contact, Ticket: ticket, At: tx.Now()}, service: r.service, tx: tx}
+		c := &responder{Received: Received{Company: r.company, Contact: contact, Ticket: ticket, At: tx.Now()}, service: r.service, tx: tx}
 		if ticket.ConnectionID == nil {
 			return tx.DeleteBookingChat(ctx, r.scope.Company, ticket.ID)
 		}
@@ -161,7 +161,7 @@ func (r *callRun) answerQuestion(ctx context.Context) error {
 	find := func(tx *store.Tx, contact store.Contact) (store.Ticket, error) {
 		return tx.FindOrCreateTicket(ctx, r.scope, contact, question.ConnectionID, store.NewTicket{Status: chat.TicketPending, Reopens: true})
 	}
-	return r.settle(ctx, question.ContactID, find, func(c *conversation) error {
+	return r.settle(ctx, question.ContactID, find, func(c *responder) error {
 		locked, err := c.tx.LockAppointmentQuestion(ctx, question.CompanyID, question.ID)
 		if err != nil || locked.Status != question.Status { // the contact has changed its mind
 			return err
@@ -183,7 +183,7 @@ func (r *callRun) answerQuestion(ctx context.Context) error {
 }
 
 // writeNote writes a note to the company's users in the ticket.
-func (c *conversation) writeNote(ctx context.Context, text string) error {
+func (c *responder) writeNote(ctx context.Context, text string) error {
 	_, err := c.tx.AddMessage(ctx, c.Ticket, store.Message{Body: text, FromMe: true, IsPrivate: true, MediaType: chat.MediaText, Origin: chat.OriginBot, SentAt: c.tx.Now()})
 	return err
 }

@@ -11,7 +11,7 @@ import (
 
 // campaignQuestions returns the questions of campaigns that the contact has not answered, the
 // newest first.
-func (c *conversation) campaignQuestions(ctx context.Context) ([]store.CampaignQuestion, error) {
+func (c *responder) campaignQuestions(ctx context.Context) ([]store.CampaignQuestion, error) {
 	if !c.IsAsked {
 		return nil, nil
 	}
@@ -23,7 +23,7 @@ func (c *conversation) campaignQuestions(ctx context.Context) ([]store.CampaignQ
 }
 
 // quotedCampaign returns the question that the message replies to, or nil.
-func (c *conversation) quotedCampaign(questions []store.CampaignQuestion) *store.CampaignQuestion {
+func (c *responder) quotedCampaign(questions []store.CampaignQuestion) *store.CampaignQuestion {
 	for i, question := range questions {
 		if c.QuotedID != nil && *c.QuotedID == question.MessageID {
 			return &questions[i]
@@ -32,10 +32,10 @@ func (c *conversation) quotedCampaign(questions []store.CampaignQuestion) *store
 	return nil
 }
 
-// answerCampaign stores the answer to the question that the message replies to, else to the
+// takeCampaignAnswer stores the answer to the question that the message replies to, else to the
 // newest one. After a reminder that is open, only a refusal answers it: what else the contact
 // writes may be about the appointment.
-func (c *conversation) answerCampaign(ctx context.Context, questions []store.CampaignQuestion, quoted *store.CampaignQuestion) error {
+func (c *responder) takeCampaignAnswer(ctx context.Context, questions []store.CampaignQuestion, quoted *store.CampaignQuestion) error {
 	declines := chat.Declines(c.Body, c.Company.OptOutWords)
 	switch {
 	case len(questions) == 0:
@@ -50,7 +50,7 @@ func (c *conversation) answerCampaign(ctx context.Context, questions []store.Cam
 }
 
 // declineAll declines all campaigns if the contact has opted out with this message.
-func (c *conversation) declineAll(ctx context.Context, questions []store.CampaignQuestion) error {
+func (c *responder) declineAll(ctx context.Context, questions []store.CampaignQuestion) error {
 	if !chat.Declines(c.Body, c.Company.OptOutWords) {
 		return nil
 	}

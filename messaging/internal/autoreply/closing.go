@@ -21,7 +21,7 @@ const (
 // Close writes the farewell and the question for a rating of a ticket that a user has closed.
 // After the commit the caller passes the entries to [Service.Send].
 func (s *Service) Close(ctx context.Context, tx *store.Tx, ticket store.Ticket) ([]store.OutboxEntry, error) {
-	c, err := s.conversationOf(ctx, tx, ticket)
+	c, err := s.responderOf(ctx, tx, ticket)
 	if c == nil || err != nil {
 		return nil, err
 	}
@@ -37,13 +37,13 @@ func (s *Service) Close(ctx context.Context, tx *store.Tx, ticket store.Ticket) 
 	return c.entries, c.write(ctx, c.Connection.RatingMessage)
 }
 
-// conversationOf returns the conversation of a ticket, or nil where its contact gets no
+// responderOf returns the responder of a ticket, or nil where its contact gets no
 // automatic messages or its connection is not connected.
-func (s *Service) conversationOf(ctx context.Context, tx *store.Tx, ticket store.Ticket) (*conversation, error) {
+func (s *Service) responderOf(ctx context.Context, tx *store.Tx, ticket store.Ticket) (*responder, error) {
 	if ticket.ConnectionID == nil {
 		return nil, nil
 	}
-	c := &conversation{Received: Received{Ticket: ticket}, service: s, tx: tx}
+	c := &responder{Received: Received{Ticket: ticket}, service: s, tx: tx}
 	var err error
 	if c.Connection, err = tx.Connection(ctx, ticket.CompanyID, *ticket.ConnectionID); err != nil {
 		return nil, fmt.Errorf("loading the ticket's connection: %w", err)
@@ -55,14 +55,14 @@ func (s *Service) conversationOf(ctx context.Context, tx *store.Tx, ticket store
 		return nil, fmt.Errorf("loading the company: %w", err)
 	}
 	isReachable := c.Connection.Status == chat.ConnectionConnected || c.Connection.Status == chat.ConnectionTimeout
-	if !isReachable || !mayAnswer(c.Contact) {
+	if !isReachable || !mayReply(c.Contact) {
 		return nil, nil
 	}
 	return c, nil
 }
 
-// TakeRating stores the rating that a message is, and returns the closed ticket that it
-// belongs to. It returns nil for any other message. The transaction has locked the contact.
+// TakeRating stores the rating that a message is, and returns the ticket that it
+// belongs to: a closed one, or one that waits again. It returns nil for any other message. The transaction has locked the contact.
 func (s *Service) TakeRating(ctx context.Context, tx *store.Tx, contact store.Contact, connection int64, body string) (*store.Ticket, error) {
 	rating, ok := chat.ParseRating(body)
 	if !ok {
@@ -134,7 +134,7 @@ func (s *Service) expireTickets(ctx context.Context) (closed int, err error) {
 				return fmt.Errorf("loading the company: %w", err)
 			}
 			scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
-			c, err := s.conversationOf(ctx, tx, ticket)
+			c, err := s.responderOf(ctx, tx, ticket)
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 
 // greet writes the greeting of a ticket that the contact began: of the connection's only
 // queue, or the connection's own with the menu of its queues.
-func (c *conversation) greet(ctx context.Context) error {
+func (c *responder) greet(ctx context.Context) error {
 	queues, err := c.tx.ListQueuesOfConnection(ctx, c.Company.ID, c.Connection.ID)
 	if err != nil {
 		return fmt.Errorf("loading the connection's queues: %w", err)
@@ -49,7 +49,7 @@ func menuOfQueues(queues []store.Queue) []chat.MenuOption {
 
 // sendMenu writes a text with a menu and waits for the answer; without a menu it writes the
 // text and leaves the ticket to people. option is the option that the menu is below.
-func (c *conversation) sendMenu(ctx context.Context, text string, menu []chat.MenuOption, option *int) error {
+func (c *responder) sendMenu(ctx context.Context, text string, menu []chat.MenuOption, option *int) error {
 	c.Ticket.Chatbot = len(menu) > 0 && c.Connection.MaxUseBotQueues > 0
 	c.Ticket.MenuOption = option
 	if err := c.tx.DeleteBookingChat(ctx, c.Company.ID, c.Ticket.ID); err != nil {
@@ -69,13 +69,13 @@ func (c *conversation) sendMenu(ctx context.Context, text string, menu []chat.Me
 
 // enterQueue puts the ticket in a queue and writes the queue's greeting, or the one given
 // where it has none, with the queue's own menu.
-func (c *conversation) enterQueue(ctx context.Context, queue store.Queue, greeting string) error {
+func (c *responder) enterQueue(ctx context.Context, queue store.Queue, greeting string) error {
 	options, err := decodeOptions(queue)
 	if err != nil {
 		return err
 	}
 	c.Ticket.QueueID, c.Ticket.WrongAnswers = &queue.ID, 0
-	if isClosed, err := c.closedMessage(ctx, &queue); isClosed || err != nil {
+	if isClosed, err := c.replyIfClosed(ctx, &queue); isClosed || err != nil {
 		if err != nil {
 			return err
 		}
@@ -96,13 +96,13 @@ func decodeOptions(queue store.Queue) ([]chat.MenuOption, error) {
 	return options, nil
 }
 
-// answerMenu takes the answer to a menu. What the contact wrote before it can have read the
+// takeMenuAnswer takes the answer to a menu. What the contact wrote before it can have read the
 // menu is no answer.
-func (c *conversation) answerMenu(ctx context.Context) error {
+func (c *responder) takeMenuAnswer(ctx context.Context) error {
 	if c.Ticket.MenuSentAt != nil && c.At.Before(*c.Ticket.MenuSentAt) {
 		return nil
 	}
-	if isBooking, err := c.answerBooking(ctx); isBooking || err != nil {
+	if isBooking, err := c.takeBookingAnswer(ctx); isBooking || err != nil {
 		return err
 	}
 	if c.Ticket.QueueID == nil {
@@ -128,7 +128,7 @@ func (c *conversation) answerMenu(ctx context.Context) error {
 	return c.sendMenu(ctx, chosen.Message, chat.OptionsUnder(options, &chosen.ID), &chosen.ID)
 }
 
-func (c *conversation) chooseQueue(ctx context.Context) error {
+func (c *responder) chooseQueue(ctx context.Context) error {
 	queues, err := c.tx.ListQueuesOfConnection(ctx, c.Company.ID, c.Connection.ID)
 	if err != nil {
 		return fmt.Errorf("loading the connection's queues: %w", err)
@@ -143,7 +143,7 @@ func (c *conversation) chooseQueue(ctx context.Context) error {
 
 // refuseAnswer writes the menu again, unless it was sent a moment ago. After too many wrong
 // answers, and where the menu is gone, the ticket is left to people.
-func (c *conversation) refuseAnswer(ctx context.Context, text string, menu []chat.MenuOption) error {
+func (c *responder) refuseAnswer(ctx context.Context, text string, menu []chat.MenuOption) error {
 	switch c.Ticket.WrongAnswers++; {
 	case c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues:
 		menu, text = nil, ""
@@ -154,12 +154,12 @@ func (c *conversation) refuseAnswer(ctx context.Context, text string, menu []cha
 }
 
 // hasFreshMenu reports whether the menu was sent so short a time ago that it is not sent again.
-func (c *conversation) hasFreshMenu() bool {
+func (c *responder) hasFreshMenu() bool {
 	return c.Ticket.MenuSentAt != nil && c.At.Sub(*c.Ticket.MenuSentAt) < menuPause
 }
 
 // countAnswer stores a wrong answer that nothing is written for.
-func (c *conversation) countAnswer(ctx context.Context) error {
+func (c *responder) countAnswer(ctx context.Context) error {
 	if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
 		return fmt.Errorf("counting a wrong answer: %w", err)
 	}

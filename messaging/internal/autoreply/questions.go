@@ -9,10 +9,10 @@ import (
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// answerQuestion takes a message that answers the question of a reminder: by one of its
+// takeReminderAnswer takes a message that answers the question of a reminder: by one of its
 // numbers, as a reply to it, or in a word where it is the only open one. After other messages
 // of people or programs, and after a later menu, a number is no answer.
-func (c *conversation) answerQuestion(ctx context.Context) (handled bool, err error) {
+func (c *responder) takeReminderAnswer(ctx context.Context) (handled bool, err error) {
 	rows, err := c.tx.AppointmentQuestionsOfContact(ctx, dbgen.AppointmentQuestionsOfContactParams{
 		CompanyID: c.Company.ID, ContactID: c.Contact.ID, ConnectionID: c.Connection.ID, Since: c.tx.Now().Add(-store.LateAnswerTime),
 	})
@@ -61,7 +61,7 @@ func (c *conversation) answerQuestion(ctx context.Context) (handled bool, err er
 }
 
 // openQuestions returns the questions that were not answered for good and are not expired.
-func (c *conversation) openQuestions(list []store.AppointmentQuestion) (open []store.AppointmentQuestion) {
+func (c *responder) openQuestions(list []store.AppointmentQuestion) (open []store.AppointmentQuestion) {
 	for _, question := range list {
 		if question.Status != store.QuestionCancelled && c.tx.Now().Before(question.ExpiresAt) {
 			open = append(open, question)
@@ -76,7 +76,7 @@ func ruleOf(q store.AppointmentQuestion) chat.AppointmentQuestion {
 
 // applyAnswer stores an answer for the job that calls the scheduling product, or answers what
 // needs no call.
-func (c *conversation) applyAnswer(ctx context.Context, q store.AppointmentQuestion, answer chat.AppointmentAnswer) (handled bool, err error) {
+func (c *responder) applyAnswer(ctx context.Context, q store.AppointmentQuestion, answer chat.AppointmentAnswer) (handled bool, err error) {
 	texts := chat.TextsOf(q.Locale)
 	wanted, done := store.QuestionConfirming, store.QuestionConfirmed
 	if answer == chat.AnswerCancel {

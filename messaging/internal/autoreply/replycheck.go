@@ -28,7 +28,10 @@ func (s *ReplyCheck) NeedsNoReply(ctx context.Context, tx *store.Tx, r Received)
 	if _, isChange := consentChange(r); isChange {
 		return false, nil
 	}
-	if !mayAnswer(r.Contact) {
+	if _, isNumber := chat.ParseRating(r.Body); isNumber && r.Ticket.Status == chat.TicketPending {
+		return false, nil // it may be the rating of a ticket that was closed before
+	}
+	if !mayReply(r.Contact) {
 		return true, nil
 	}
 	isWaiting := r.Ticket.Status == chat.TicketPending && r.Ticket.UserID == nil
@@ -54,7 +57,7 @@ func (s *ReplyCheck) NeedsNoReply(ctx context.Context, tx *store.Tx, r Received)
 	return !isWaiting || isGreeted, nil
 }
 
-// queueOfHours is [conversation.queueOfHours]. A ticket's queue that is gone is not known.
+// queueOfHours is [responder.queueOfHours]. A ticket's queue that is gone is not known.
 func (s *ReplyCheck) queueOfHours(ctx context.Context, tx *store.Tx, ticket store.Ticket) (queue *store.Queue, isKnown bool, err error) {
 	switch {
 	case ticket.QueueID != nil:

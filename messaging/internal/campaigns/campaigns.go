@@ -25,14 +25,14 @@ const (
 
 // Service sends campaigns.
 type Service struct {
-	host   module.Host
-	store  *store.Store
-	sender *outbound.Service
+	host     module.Host
+	store    *store.Store
+	outbound *outbound.Service
 }
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store, sender *outbound.Service) *Service {
-	return &Service{host, s, sender}
+func New(host module.Host, s *store.Store, outboundService *outbound.Service) *Service {
+	return &Service{host, s, outboundService}
 }
 
 // batch is the writing of a campaign's next messages in one transaction. The transaction
@@ -55,36 +55,36 @@ func (b *batch) write(ctx context.Context) error {
 		return fmt.Errorf("loading the company: %w", err)
 	}
 	b.scope, b.zone = store.Scope{Company: company.ID, Tenant: company.TenantID}, chat.LoadZone(company.Timezone)
-	if b.campaign.ConnectionID == nil { // it was deleted; the campaign goes on with another one
+	if b.campaign.ConnectionID == nil { // it was deleted; the campaign continues once it is started with another one
 		return b.tx.StopCampaign(ctx, b.campaign.Campaign, store.CampaignCancelled)
 	}
 	if b.connection, err = b.tx.Connection(ctx, company.ID, *b.campaign.ConnectionID); err != nil {
 		return fmt.Errorf("loading the campaign's connection: %w", err)
 	}
 	now := b.tx.Now()
-	later, err := b.waitUntil()
+	later, err := b.earliestSend()
 	if err == nil && !later.After(now) {
-		later, err = b.tx.PacedUntil(ctx, b.connection, batchSize)
+		later, err = b.tx.CampaignWaitUntil(ctx, b.connection, batchSize)
 	}
 	if err != nil {
 		return err
 	}
 	if later.After(now) {
-		return b.tx.SavePace(ctx, b.campaign.Progress, &later)
+		return b.tx.SaveProgress(ctx, b.campaign.Progress, &later)
 	}
 	allowed, tomorrow, err := b.allowance(ctx)
 	if err != nil {
 		return err
 	}
 	if allowed == 0 {
-		return b.tx.SavePace(ctx, b.campaign.Progress, &tomorrow)
+		return b.tx.SaveProgress(ctx, b.campaign.Progress, &tomorrow)
 	}
 	return b.writeShipments(ctx, allowed)
 }
 
-// waitUntil returns when the campaign may send: now, or later if its connection is not
+// earliestSend returns when the campaign may send: now, or later if its connection is not
 // connected or its window is closed.
-func (b *batch) waitUntil() (time.Time, error) {
+func (b *batch) earliestSend() (time.Time, error) {
 	now := b.tx.Now()
 	if b.connection.Status != chat.ConnectionConnected {
 		return now.Add(connectionPause), nil

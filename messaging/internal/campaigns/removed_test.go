@@ -1,7 +1,9 @@
 package campaigns_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,7 +59,7 @@ func TestConnectionIsDeleted(t *testing.T) {
 	path := a.create(nil)
 	asking := a.create(object{"name": "Questions", "confirmation": true, "confirmationMessage1": "May we?", "message1": "Offer", "contactIds": a.contacts[:3]})
 	a.strand(path, asking)
-	a.exec(`update outbox set leased_until = $1 where contact_id = $2`, a.Hub.Clock.Now().Add(time.Minute), a.contacts[3])
+	a.exec(`update outbox set leased_until = $1, handed_at = case contact_id when $2 then now() end where contact_id >= $3`, a.Hub.Clock.Now().Add(time.Minute), a.contacts[3], a.contacts[2])
 	a.OK(200, "DELETE", messagingtest.ConnectionPath(a.connection), nil)
 	require.Equal(t, object{"total": 4.0, "pending": 3.0, "failed": 1.0}, a.counters(path))
 	require.Equal(t, []any{"pending", "pending", "pending", "failed"}, a.report(path, "status"), "the last was being sent")
@@ -82,6 +84,77 @@ func TestConnectionIsDeleted(t *testing.T) {
 	require.Equal(t, object{"total": 3.0, "sent": 1.0, "delivered": 1.0, "skipped": 2.0}, a.counters(asking))
 	require.Equal(t, 7, a.count(`select count(*) from messages where from_me and ack = 2 and error_code is null`), "the same messages")
 	require.Equal(t, 1, a.count(`select count(*) from messages where from_me and ack < 1`))
+}
+
+// sendUntilHeld runs the job until the network holds so many messages, which it has begun to accept.
+// They are accepted, and the job ends, when the caller calls release.
+func (a *audience) sendUntilHeld(messages int) (release func()) {
+	a.T.Helper()
+	held, err := a.Hub.Host.Pool.Begin(a.T.Context())
+	require.NoError(a.T, err)
+	a.T.Cleanup(func() { _ = held.Rollback(context.WithoutCancel(a.T.Context())) })
+	_, err = held.Exec(a.T.Context(), `lock table sandbox_messages in share mode`)
+	require.NoError(a.T, err)
+	done := make(chan error, 1)
+	go func() { done <- a.Hub.Job("campaigns").Run(a.T.Context(), nil) }()
+	require.Eventually(a.T, func() bool {
+		return a.count(`select count(*) from pg_locks where relation = 'sandbox_messages'::regclass and not granted`) == messages
+	}, time.Minute, 10*time.Millisecond)
+	return func() {
+		require.NoError(a.T, held.Commit(a.T.Context()))
+		require.NoError(a.T, <-done)
+	}
+}
+
+// A connection is deleted in the middle of a batch: only what was handed to the network is in
+// doubt. The rest of the batch is sent on another connection, and nobody gets it twice.
+func TestConnectionIsDeletedInMidBatch(t *testing.T) {
+	t.Parallel()
+	const contacts = 20
+	for name, test := range map[string]struct {
+		fields object
+		begun  int
+	}{
+		"at once":     {nil, 4},
+		"an interval": {object{"messageInterval": 1}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAudience(t, contacts)
+			path := a.create(test.fields)
+			a.OK(200, "POST", path+"/start", nil)
+			release := a.sendUntilHeld(test.begun)
+			a.OK(200, "DELETE", messagingtest.ConnectionPath(a.connection), nil)
+			require.Equal(t, object{"total": float64(contacts), "pending": float64(contacts - test.begun), "failed": float64(test.begun)}, a.counters(path))
+
+			a.connection = a.Connect()
+			a.OK(200, "PUT", path, object{"whatsappId": a.connection.ID})
+			a.OK(200, "POST", path+"/start", nil)
+			release()
+			for range contacts {
+				a.sent(path, time.Second)
+			}
+			a.sent(path, 2*time.Second)
+			require.Equal(t, "finished", a.Get(path)["status"])
+			require.Equal(t, object{"total": float64(contacts), "sent": float64(contacts - test.begun), "delivered": float64(contacts - test.begun), "failed": float64(test.begun)}, a.counters(path))
+			require.Equal(t, slices.Repeat([]string{"Hi"}, contacts), a.received())
+			require.Equal(t, contacts-test.begun, a.count(`select count(*) from sandbox_messages where sender = $1`, a.connection.Number))
+		})
+	}
+}
+
+// What the network may have accepted before it went away is not sent on another connection.
+func TestUnansweredMessageStaysInDoubt(t *testing.T) {
+	t.Parallel()
+	a := newAudience(t, 2)
+	path := a.create(object{"messageInterval": 60})
+	a.OK(200, "POST", path+"/start", nil)
+	a.exec(`create function sandbox_fails() returns trigger language plpgsql as $$ begin raise 'the network has failed'; end $$`)
+	a.exec(`create trigger fails before insert on sandbox_messages for each row execute function sandbox_fails()`)
+	a.RunJob("campaigns")
+	require.Equal(t, 1, a.count(`select count(*) from outbox where company_id = $1 and leased_until is null and handed_at is not null`, a.ID))
+	a.OK(200, "DELETE", messagingtest.ConnectionPath(a.connection), nil)
+	require.Equal(t, object{"total": 2.0, "pending": 1.0, "failed": 1.0}, a.counters(path))
 }
 
 // A contact that is anonymized is left out, and a message that is deleted with its ticket has

@@ -21,7 +21,7 @@ const (
 	concurrentSends = 4                // messages of a campaign that are sent at once
 	batchTime       = 10 * time.Second // after which the rest of a batch is left to the outbox's job
 	runTime         = 20 * time.Second // of the job, in which batches begin
-	lookTime        = time.Second      // between two looks for campaigns that have become due
+	pollInterval    = time.Second      // between two looks for campaigns that have become due
 	failurePause    = time.Second      // until a campaign is tried again that failed, or that another process holds
 )
 
@@ -33,12 +33,12 @@ const RunLimit = runTime + batchTime + outbound.CallLimit
 // due, and sends the messages of running ones. One campaign of a company sends at a time, and
 // companies take turns: a slow network or a campaign that fails does not hold up those of others.
 func (s *Service) SendDue(ctx context.Context, _ []byte) error {
-	r := run{service: s, end: time.Now().Add(runTime), busy: make(map[int64]bool), paused: make(map[int64]time.Time), finished: make(chan turn, maxBusy)}
+	r := run{service: s, end: time.Now().Add(runTime), busy: make(map[int64]bool), paused: make(map[int64]time.Time), finished: make(chan endedBatch, maxBusy)}
 	defer r.running.Wait()
-	tick := time.NewTicker(lookTime)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		if err := r.startTurns(ctx); err != nil || len(r.busy) == 0 {
+		if err := r.startBatches(ctx); err != nil || len(r.busy) == 0 {
 			return err
 		}
 		select {
@@ -59,19 +59,19 @@ type run struct {
 	end      time.Time           // after which no batch begins
 	busy     map[int64]bool      // companies
 	paused   map[int64]time.Time // campaigns, until when
-	finished chan turn
+	finished chan endedBatch
 	running  sync.WaitGroup
 }
 
-// turn is one batch of a campaign.
-type turn struct {
+// endedBatch is a batch of a campaign that has been sent, or could not be written.
+type endedBatch struct {
 	dbgen.DueCampaignsRow
 	isClaimed bool
 }
 
-// startTurns starts a batch of campaigns that are due, of as many companies as may send at the
+// startBatches starts a batch of campaigns that are due, of as many companies as may send at the
 // same time.
-func (r *run) startTurns(ctx context.Context) error {
+func (r *run) startBatches(ctx context.Context) error {
 	now := time.Now()
 	if len(r.busy) == maxBusy || now.After(r.end) {
 		return nil
@@ -81,7 +81,7 @@ func (r *run) startTurns(ctx context.Context) error {
 		return err
 	}
 	due, err := r.service.store.DueCampaigns(ctx, dbgen.DueCampaignsParams{
-		At: r.service.host.Now(), WithoutCompanies: slices.AppendSeq([]int64{}, maps.Keys(r.busy)), Without: r.pausedIDs(), MaxRows: maxBusy - len(r.busy),
+		At: r.service.host.Now(), ExcludedCompanies: slices.AppendSeq([]int64{}, maps.Keys(r.busy)), Excluded: r.pausedIDs(), MaxRows: maxBusy - len(r.busy),
 	})
 	if err != nil {
 		return fmt.Errorf("finding campaigns to send: %w", err)
@@ -93,7 +93,7 @@ func (r *run) startTurns(ctx context.Context) error {
 			if err != nil {
 				r.service.host.Log.WarnContext(ctx, "a campaign waits", "campaign_id", campaign.CampaignID, "error", err)
 			}
-			r.finished <- turn{campaign, isClaimed}
+			r.finished <- endedBatch{campaign, isClaimed}
 		})
 	}
 	return nil
@@ -157,7 +157,7 @@ func (s *Service) send(ctx context.Context, scope store.Scope, entries []store.O
 	for range min(concurrentSends, len(entries)) {
 		workers.Go(func() {
 			for entry := range queue {
-				if _, err := s.sender.Send(ctx, scope, entry); err != nil {
+				if _, err := s.outbound.Send(ctx, scope, entry); err != nil {
 					s.host.Log.WarnContext(ctx, "a campaign's message waits in the outbox", "message_id", entry.MessageID, "error", err)
 				}
 			}
@@ -178,5 +178,5 @@ func (s *Service) send(ctx context.Context, scope store.Scope, entries []store.O
 	for entry := range queue {
 		rest = append(rest, entry)
 	}
-	return s.sender.Release(ctx, rest)
+	return s.outbound.Release(ctx, rest)
 }

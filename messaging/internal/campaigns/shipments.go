@@ -47,7 +47,7 @@ func (b *batch) writeShipments(ctx context.Context, allowed int) error {
 			return fmt.Errorf("counting the connection's usage: %w", err)
 		}
 	}
-	return b.tx.SavePace(ctx, b.campaign.Progress, &next)
+	return b.tx.SaveProgress(ctx, b.campaign.Progress, &next)
 }
 
 // contactsOf returns the contacts of shipments by their ids.
@@ -167,5 +167,5 @@ func (b *batch) finish(ctx context.Context) error {
 		return b.tx.StopCampaign(ctx, b.campaign.Campaign, store.CampaignFinished)
 	}
 	later := now.Add(settlePause)
-	return b.tx.SavePace(ctx, progress, &later)
+	return b.tx.SaveProgress(ctx, progress, &later)
 }

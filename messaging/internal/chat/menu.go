@@ -127,10 +127,15 @@ func ChooseOption(menu []MenuOption, answer string) (chosen MenuOption, ok bool)
 	return chosen, false
 }
 
-// ParseRating returns the rating that a message is: 1 to 5, and nothing else.
+// ParseRating returns the rating that a message is: a number from 1 to 5 and nothing else, but for
+// punctuation, the signs of an emoji, a zero before it, and the word "nota".
 func ParseRating(text string) (rating int, ok bool) {
-	text = strings.TrimSpace(text)
-	if len(text) != 1 || text[0] < '1' || text[0] > '5' {
+	isAround := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(".!,;:()*_\"'…\ufe0f\u20e3", r) }
+	text = strings.TrimFunc(strings.ToLower(text), isAround)
+	if after, isNamed := strings.CutPrefix(text, "nota"); isNamed {
+		text = strings.TrimLeftFunc(after, isAround)
+	}
+	if text = strings.TrimPrefix(text, "0"); len(text) != 1 || text[0] < '1' || text[0] > '5' {
 		return 0, false
 	}
 	return int(text[0] - '0'), true

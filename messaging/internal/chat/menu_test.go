@@ -70,7 +70,9 @@ func TestWordsOfContacts(t *testing.T) {
 	} {
 		require.Equal(t, consent, chat.ConsentOf(text, words), text)
 	}
-	for text, rating := range map[string]int{"1": 1, " 5 ": 5, "0": 0, "6": 0, "10": 0, "4!": 0, "": 0} {
+	for text, rating := range map[string]int{"1": 1, " 5 ": 5, "0": 0, "6": 0, "10": 0, "": 0,
+		"4!": 4, "5.": 5, "5\ufe0f\u20e3": 5, "5\u20e3": 5, "nota 5": 5, "Nota: 3": 3, "NOTA4": 4, "05": 5, "(2)": 2,
+		"005": 0, "55": 0, "5 5": 0, "06": 0, "4.5": 0, "-": 0, "-1": 0, "nota": 0, "nota dez": 0, "5 minutos": 0, "anota 5": 0, "5/10": 0, "5%": 0} {
 		got, ok := chat.ParseRating(text)
 		require.Equal(t, rating != 0, ok, text)
 		require.Equal(t, rating, got, text)

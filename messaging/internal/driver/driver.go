@@ -34,7 +34,7 @@ type Driver interface {
 	Stop(ctx context.Context, c Connection) error
 	// Send hands a message to the network. Where the network is Idempotent, the message's id
 	// makes it safe to send again after any failure: the network accepts it once. Others
-	// return [ErrUnclear] where an answer was lost; after any other error they have not
+	// return [ErrUnclear] where a response was lost; after any other error they have not
 	// taken the message. It returns one of this package's errors, or a temporary error.
 	Send(ctx context.Context, c Connection, m Outgoing) (Sent, error)
 	// MarkRead informs the network that messages of a contact were read.
@@ -44,6 +44,19 @@ type Driver interface {
 	Check(ctx context.Context, c Connection, number string) (registered bool, err error)
 	// OpenMedia opens the content of a received message. The caller closes it.
 	OpenMedia(ctx context.Context, c Connection, reference string) (io.ReadCloser, error)
+}
+
+// SendWithin is Send with a limit of its own, whatever the caller's is: a call that has begun is
+// not cut off with its caller, because the network may have accepted the message. A network that
+// does not answer within the limit is unreachable.
+func SendWithin(ctx context.Context, limit time.Duration, network Driver, c Connection, m Outgoing) (Sent, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	sent, err := network.Send(ctx, c, m)
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrUnreachable) {
+		err = fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return sent, err
 }
 
 // SessionRefresher is a driver whose network has to be asked for the state of sessions, because
@@ -90,7 +103,7 @@ type Media struct {
 	URL      string // where the network fetches it
 }
 
-// Sent is the network's answer to a message.
+// Sent is the network's response to a message.
 type Sent struct {
 	RemoteID string
 	At       time.Time
@@ -160,9 +173,11 @@ var (
 	// ErrUnreachable means that the network does not answer: for now nothing can be sent on
 	// the connection.
 	ErrUnreachable = errors.New("the network does not answer")
+	// ErrNotTaken means that the network has not taken the message; it may take it later.
+	ErrNotTaken = errors.New("the network did not take the message")
 	// ErrRefused means that the network will never accept the message.
 	ErrRefused = errors.New("the network refused the message")
-	// ErrUnclear means that the network's answer was lost: it may have accepted the message.
+	// ErrUnclear means that the network's response was lost: it may have accepted the message.
 	// Networks that are Idempotent do not need it.
 	ErrUnclear = errors.New("it is not known whether the network accepted the message")
 )

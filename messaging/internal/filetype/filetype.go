@@ -4,7 +4,6 @@ package filetype
 
 import (
 	"bytes"
-	"mime"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -59,7 +58,8 @@ var (
 	pdf       = Type{chat.MediaDocument, "application/pdf", ".pdf"}
 	zip       = Type{chat.MediaDocument, "application/zip", ".zip"}
 	ole       = Type{chat.MediaDocument, "application/x-ole-storage", ""}
-	gif       = Type{chat.MediaDocument, "image/gif", ".gif"} // networks do not send them as images
+	gif       = Type{chat.MediaDocument, "image/gif", ".gif"}     // networks do not send them as images
+	svg       = Type{chat.MediaDocument, "image/svg+xml", ".svg"} // text that browsers would run: never shown as an image
 	plainText = Type{chat.MediaDocument, "text/plain; charset=utf-8", ".txt"}
 )
 
@@ -96,6 +96,8 @@ func Sniff(head []byte) Type {
 		return zip
 	case has("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
 		return ole
+	case isText(head) && isSVG(head):
+		return svg
 	case isText(head):
 		return plainText
 	}
@@ -133,6 +135,17 @@ func isText(head []byte) bool {
 	return false
 }
 
+// isSVG reports whether a text begins as an SVG image does.
+func isSVG(head []byte) bool {
+	start := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
+	for _, beginning := range []string{"<svg", "<?xml", "<!--", "<!DOCTYPE svg"} {
+		if bytes.HasPrefix(start, []byte(beginning)) {
+			return bytes.Contains(start, []byte("<svg"))
+		}
+	}
+	return false
+}
+
 // Declared is what a caller or a network says a file is.
 type Declared struct {
 	Media chat.MediaType // "" = nothing
@@ -143,14 +156,15 @@ type Declared struct {
 // Resolve returns the type of a file from its content and from what was declared. ok
 // is false if they contradict each other.
 func Resolve(sniffed Type, declared Declared) (resolved Type, ok bool) {
-	mimeType, _, err := mime.ParseMediaType(declared.Mime)
-	if err != nil || isGeneric(mimeType) {
-		mimeType = ""
-	}
+	mimeType := mediaTypeOf(declared.Mime)
 	extension := strings.ToLower(path.Ext(declared.Name))
 	resolved = sniffed
 	if sniffed == mp4 && (declared.Media == chat.MediaAudio || strings.HasPrefix(mimeType, "audio/") || mimeType == "" && extension == ".m4a") {
 		resolved = m4a // the same container; only what is declared distinguishes them
+	}
+	isNamedSVG := mimeType == svg.Mime || mimeType == "" && extension == svg.Extension
+	if sniffed == svg && !isNamedSVG {
+		resolved = plainText
 	}
 	if office, isOffice := officeTypes[extension]; isOffice && sniffed == zip {
 		resolved = office
@@ -166,6 +180,20 @@ func Resolve(sniffed Type, declared Declared) (resolved Type, ok bool) {
 		return resolved, true
 	}
 	return resolved, false
+}
+
+// mediaTypeOf returns the media type of a Content-Type in lowercase, whatever its parameters are; ""
+// where it says nothing of the content.
+func mediaTypeOf(contentType string) string {
+	end := strings.IndexAny(contentType, ";,")
+	if end < 0 {
+		end = len(contentType)
+	}
+	name := strings.ToLower(strings.TrimSpace(contentType[:end]))
+	if kind, subtype, _ := strings.Cut(name, "/"); kind == "" || subtype == "" || isGeneric(name) {
+		return ""
+	}
+	return name
 }
 
 // isGeneric reports whether a media type says nothing about the content.
@@ -197,7 +225,7 @@ func agreesWithMime(actual Type, declared string) bool {
 func agreesWithExtension(actual Type, extension string) bool {
 	switch extension {
 	case ".jpg", ".jpeg", ".png", ".webp", ".gif":
-		return strings.HasPrefix(actual.Mime, "image/")
+		return strings.HasPrefix(actual.Mime, "image/") && actual != svg
 	case ".ogg", ".oga", ".opus", ".mp3", ".m4a", ".amr":
 		return actual.Media == chat.MediaAudio
 	case ".mp4", ".3gp":
@@ -213,7 +241,7 @@ func agreesWithExtension(actual Type, extension string) bool {
 // MimeTypes returns every media type that a [Type] has, without parameters.
 func MimeTypes() []string {
 	types := []string{Binary.Mime, "text/plain"}
-	for _, known := range []Type{jpeg, png, webp, gif, ogg, mp3, m4a, amr, mp4, threeGP, pdf, zip, ole, officeTypes[".docx"], officeTypes[".xlsx"], officeTypes[".pptx"]} {
+	for _, known := range []Type{jpeg, png, webp, gif, svg, ogg, mp3, m4a, amr, mp4, threeGP, pdf, zip, ole, officeTypes[".docx"], officeTypes[".xlsx"], officeTypes[".pptx"]} {
 		types = append(types, known.Mime)
 	}
 	return types

@@ -15,6 +15,7 @@ var heads = map[string]string{
 	"ogg": "OggS\x00\x02", "mp3 with tags": "ID3\x03\x00", "mp3": "\xff\xfb\x90\x44", "m4a": "\x00\x00\x00\x20ftypM4A \x00", "amr": "#!AMR\n\x0c",
 	"mp4": "\x00\x00\x00\x20ftypisom\x00", "3gp": "\x00\x00\x00\x20ftyp3gp4\x00", "heic": "\x00\x00\x00\x20ftypheic\x00", "quicktime": "\x00\x00\x00\x14ftypqt  \x00",
 	"pdf": "%PDF-1.7\n", "zip": "PK\x03\x04\x14\x00", "doc": "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00", "text": "Olá, Ana\n", "html": "<html><script>alert(1)</script>", "program": "MZ\x90\x00\x03", "nothing": "",
+	"svg": "<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "svg with a prolog": "\ufeff<?xml version=\"1.0\"?>\n<!-- by hand -->\n<svg>", "page with svg": "<html><svg>",
 }
 
 func TestSniff(t *testing.T) {
@@ -25,6 +26,7 @@ func TestSniff(t *testing.T) {
 		"mp4": "video video/mp4", "3gp": "video video/3gpp", "heic": "document application/octet-stream", "quicktime": "document application/octet-stream",
 		"pdf": "document application/pdf", "zip": "document application/zip", "doc": "document application/x-ole-storage",
 		"text": "document text/plain; charset=utf-8", "html": "document text/plain; charset=utf-8", "program": "document application/octet-stream", "nothing": "document application/octet-stream",
+		"svg": "document image/svg+xml", "svg with a prolog": "document image/svg+xml", "page with svg": "document text/plain; charset=utf-8",
 	} {
 		got := filetype.Sniff([]byte(heads[name]))
 		require.Equal(t, want, string(got.Media)+" "+got.Mime, name)
@@ -52,9 +54,24 @@ func TestResolve(t *testing.T) {
 		{"png", filetype.Declared{Name: "a.pdf"}, ""},
 		{"png", filetype.Declared{Mime: "application/octet-stream", Name: "a"}, "image image/png"},
 		{"html", filetype.Declared{Mime: "image/png"}, ""},
+		{"html", filetype.Declared{Mime: "image/png; charset"}, ""},
+		{"html", filetype.Declared{Mime: " Image/PNG, image/png"}, ""},
+		{"png", filetype.Declared{Mime: "picture"}, "image image/png"},
+		{"png", filetype.Declared{Mime: "/"}, "image image/png"},
 		{"html", filetype.Declared{Name: "photo.JPG"}, ""},
 		{"html", filetype.Declared{Media: "image"}, ""},
 		{"html", filetype.Declared{Mime: "image/svg+xml"}, ""},
+		{"page with svg", filetype.Declared{Mime: "image/svg+xml"}, ""},
+		{"svg", filetype.Declared{Mime: "image/svg+xml", Name: "logo.svg"}, "document image/svg+xml"},
+		{"svg", filetype.Declared{Media: "document", Mime: "image/svg+xml"}, "document image/svg+xml"},
+		{"svg with a prolog", filetype.Declared{Name: "logo.svg"}, "document image/svg+xml"},
+		{"svg", filetype.Declared{Media: "image", Mime: "image/svg+xml"}, ""},
+		{"svg", filetype.Declared{Mime: "image/png"}, ""},
+		{"svg", filetype.Declared{Mime: "image/svg+xml", Name: "logo.png"}, ""},
+		{"svg", filetype.Declared{Name: "photo.jpg"}, ""},
+		{"svg", filetype.Declared{}, "document text/plain; charset=utf-8"},
+		{"svg", filetype.Declared{Mime: "application/xml", Name: "logo.svg"}, "document text/plain; charset=utf-8"},
+		{"png", filetype.Declared{Mime: "image/svg+xml", Name: "logo.svg"}, "image image/png"},
 		{"html", filetype.Declared{Mime: "text/html", Name: "page.html"}, "document text/plain; charset=utf-8"},
 		{"gif", filetype.Declared{Mime: "image/gif", Name: "a.gif"}, "document image/gif"},
 		{"gif", filetype.Declared{Media: "image"}, ""},

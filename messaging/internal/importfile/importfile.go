@@ -3,7 +3,6 @@
 package importfile
 
 import (
-	"encoding/csv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,15 +41,14 @@ const (
 )
 
 const (
-	maxLine     = 16 << 10  // bytes of a row
-	maxHeader   = 256 << 10 // bytes of the line that names the columns
-	maxRowLines = 20        // physical lines of a row
-	maxName     = 120
-	maxEmail    = 254
+	maxRow    = 16 << 10  // bytes of a row
+	maxHeader = 256 << 10 // bytes of the line that names the columns
+	maxName   = 120
+	maxEmail  = 254
 )
 
-// headings are the names of columns, as [normalize] returns them.
-var headings = map[string]string{
+// fieldsByHeading are the names of columns, as [normalize] returns them.
+var fieldsByHeading = map[string]string{
 	"name": "name", "fullname": "name", "contact": "name", "contactname": "name", "customer": "name",
 	"nome": "name", "nomecompleto": "name", "contato": "name", "cliente": "name", "nomedocliente": "name", "paciente": "name", "nomedocontato": "name",
 	"number": "number", "phone": "number", "phonenumber": "number", "mobile": "number", "cellphone": "number", "telephone": "number", "whatsapp": "number",
@@ -66,41 +64,25 @@ var placeholders = map[string]bool{
 
 // sheet is the form of a table.
 type sheet struct {
-	separator   rune
+	separator   byte
 	columns     []Column
 	countryCode string
 }
 
 // parseHeader sets the columns from the line that names them.
 func (t *sheet) parseHeader(line string) error {
-	t.separator = rune(table.Separator(line))
-	cells, ok := t.split(line)
-	if !ok {
-		return ErrNoNumber
-	}
+	headings, separator := table.SplitHeader(line)
+	t.separator = separator
 	hasNumber := false
-	for _, cell := range cells {
-		field := headings[normalize(cell)]
+	for _, heading := range headings {
+		field := fieldsByHeading[normalize(heading)]
 		hasNumber = hasNumber || field == "number"
-		t.columns = append(t.columns, Column{Heading: chat.Truncate(strings.TrimSpace(cell), 200), Field: field})
+		t.columns = append(t.columns, Column{Heading: chat.Truncate(strings.TrimSpace(heading), 200), Field: field})
 	}
 	if !hasNumber {
 		return ErrNoNumber
 	}
 	return nil
-}
-
-// split returns the cells of a line. A CSV reader takes 4 KiB, so lines without quotation
-// marks are split without one.
-func (t *sheet) split(line string) (cells []string, ok bool) {
-	line = strings.TrimSuffix(line, "\r")
-	if line != "" && !strings.Contains(line, `"`) {
-		return strings.Split(line, string(t.separator)), true
-	}
-	reader := csv.NewReader(strings.NewReader(line))
-	reader.Comma, reader.LazyQuotes, reader.FieldsPerRecord = t.separator, true, -1
-	cells, err := reader.Read()
-	return cells, err == nil
 }
 
 // setCells sets the row to what its cells say. Of several columns of one field, the first
@@ -114,12 +96,18 @@ func (t *sheet) setCells(row *Row, cells []string) {
 			}
 			continue
 		}
+		field := t.columns[i].Field
+		isName := field == "name" && !strings.Contains(cell, string(t.separator))
+		if field != "" && !isName && strings.Contains(strings.TrimSpace(cell), "\n") { // closed in the row of another contact
+			*row = Row{Line: row.Line, Problem: field + " has a line break: check the quotation marks"}
+			return
+		}
 		text := strings.Join(strings.Fields(strings.TrimPrefix(cell, "'")), " ")
 		if placeholders[normalize(text)] && !strings.HasPrefix(text, "+") {
-			dropped.note(t.columns[i].Field, text)
+			dropped.note(field, text)
 			continue
 		}
-		switch t.columns[i].Field {
+		switch field {
 		case "name":
 			setIfEmpty(&row.Name, text)
 		case "number":

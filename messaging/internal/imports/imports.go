@@ -82,18 +82,30 @@ func (s *Service) Run(ctx context.Context, scope store.Scope, list *int64, file 
 	err = s.store.InTx(ctx, "importing contacts", func(tx *store.Tx) error {
 		tx.Priority = hub.PriorityBulk
 		result = Result{}
-		return file.readBatches(func(batch []importfile.Row) error { return importBatch(ctx, tx, scope, list, batch, &result) })
+		return file.readBatches(func(batch []importfile.Row) error {
+			return importBatch(ctx, tx, scope, target{list: list}, batch, &result)
+		})
 	})
 	return result, err
 }
 
+// target is where rows go.
+type target struct {
+	list *int64 // nil: into no list
+	id   int64  // of the stored import; 0 for a file that is imported at once
+}
+
 // importBatch imports a few rows.
-func importBatch(ctx context.Context, tx *store.Tx, scope store.Scope, list *int64, batch []importfile.Row, result *Result) error {
+func importBatch(ctx context.Context, tx *store.Tx, scope store.Scope, to target, batch []importfile.Row, result *Result) error {
 	known, err := tx.LockContactsByNumberKey(ctx, scope.Company, keysOf(batch))
 	if err != nil {
 		return fmt.Errorf("loading contacts: %w", err)
 	}
-	m := matcher{byKey: make(map[string]*entry)}
+	erased, err := tx.FindErased(ctx, scope.Company, to.id, keysOf(batch))
+	if err != nil {
+		return fmt.Errorf("loading anonymized contacts: %w", err)
+	}
+	m := matcher{byKey: make(map[string]*entry), erased: erased}
 	m.add(known)
 	for _, row := range batch {
 		m.apply(row, result)
@@ -118,10 +130,10 @@ func importBatch(ctx context.Context, tx *store.Tx, scope store.Scope, list *int
 	if err := tx.SaveContactNames(ctx, scope.Company, updated); err != nil {
 		return fmt.Errorf("changing contacts: %w", err)
 	}
-	if list == nil {
+	if to.list == nil {
 		return nil
 	}
-	return tx.InsertContactListItems(ctx, *list, scope.Company, append(listed, ids...))
+	return tx.InsertContactListItems(ctx, *to.list, scope.Company, append(listed, ids...))
 }
 
 func keysOf(rows []importfile.Row) []string {
@@ -144,7 +156,8 @@ type entry struct {
 // matcher finds the contacts of rows.
 type matcher struct {
 	byKey   map[string]*entry
-	touched []*entry // in the order of their first rows
+	erased  map[string]bool // number keys whose rows are left out
+	touched []*entry        // in the order of their first rows
 }
 
 func (m *matcher) add(contacts []store.Contact) {
@@ -162,6 +175,10 @@ func (m *matcher) apply(row importfile.Row, result *Result) {
 		return
 	}
 	key := chat.NumberKey(row.Number)
+	if m.erased[key] {
+		result.count(importfile.Row{Line: row.Line, Problem: "is about a contact who was anonymized while the file was imported"}, ActionFail)
+		return
+	}
 	e, isKnown := m.byKey[key]
 	if !isKnown {
 		e = &entry{contact: store.Contact{Number: row.Number, NumberKey: key, Name: row.Number}}
@@ -324,7 +341,7 @@ func (s *Service) importNextBatch(ctx context.Context, scope store.Scope, key im
 			return fmt.Errorf("decoding rows: %w", err)
 		}
 		var result Result
-		if err := importBatch(ctx, tx, scope, state.ListID, rows, &result); err != nil {
+		if err := importBatch(ctx, tx, scope, target{state.ListID, key.ID}, rows, &result); err != nil {
 			return err
 		}
 		if err := tx.DeleteImportBatch(ctx, key.Company, key.ID, batch.N); err != nil {
@@ -351,6 +368,9 @@ func (s *Service) saveProgress(ctx context.Context, tx *store.Tx, state store.Im
 	if status != StatusRunning {
 		now := tx.Now()
 		params.FinishedAt = &now
+		if err := tx.DeleteImportErasures(ctx, state.CompanyID, state.ID); err != nil {
+			return fmt.Errorf("deleting what an import left out: %w", err)
+		}
 	}
 	return tx.UpdateImport(ctx, params)
 }

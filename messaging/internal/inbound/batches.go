@@ -95,15 +95,15 @@ func (b *batches) take(connection int64) []*arrival {
 // before; after an error none is. Once a message of a contact is left out, so are its later
 // ones.
 func (s *Service) storeTexts(ctx context.Context, connectionID int64, batch []*arrival) (stored map[*arrival]bool, err error) {
-	receiver, err := s.store.ReceivingConnection(ctx, connectionID)
+	receiving, err := s.store.ReceivingConnection(ctx, connectionID)
 	if errors.Is(err, pgx.ErrNoRows) { // the connection was deleted, and its messages with it
 		return storedAll(batch), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	scope := store.Scope{Company: receiver.Company.ID, Tenant: receiver.Company.TenantID}
-	replyCheck := &autoreply.ReplyCheck{Company: receiver.Company, Connection: receiver.Connection, HasQueues: receiver.HasQueues}
+	scope := store.Scope{Company: receiving.Company.ID, Tenant: receiving.Company.TenantID}
+	replyCheck := &autoreply.ReplyCheck{Company: receiving.Company, Connection: receiving.Connection, HasQueues: receiving.HasQueues}
 	err = s.store.InTx(ctx, "receiving messages", func(tx *store.Tx) error {
 		stored = make(map[*arrival]bool, len(batch))
 		senders, err := tx.LockAvailableSenders(ctx, scope, connectionID, incomingOf(batch))
@@ -124,7 +124,7 @@ func (s *Service) storeTexts(ctx context.Context, connectionID int64, batch []*a
 			isPlain := sender.Matches(waiting.Incoming)
 			if isPlain {
 				isPlain, err = replyCheck.NeedsNoReply(ctx, tx, autoreply.Received{
-					Company: receiver.Company, Connection: receiver.Connection, Contact: sender.Contact, Ticket: sender.Ticket, Body: waiting.Body, At: waiting.At,
+					Company: receiving.Company, Connection: receiving.Connection, Contact: sender.Contact, Ticket: sender.Ticket, Body: waiting.Body, At: waiting.At,
 				})
 			}
 			if err != nil {

@@ -80,10 +80,11 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
 			return err
 		}
-		ticket, isRating, isAskedByCampaign, err := s.ticketOf(ctx, tx, company, contact, connection.ID, in.Body)
+		routed, err := s.routeToTicket(ctx, tx, company, contact, connection.ID, in.Body)
 		if err != nil {
 			return err
 		}
+		ticket := routed.ticket
 		draft, err := draftOf(ctx, tx, connection, in)
 		if err != nil {
 			return err
@@ -101,10 +102,13 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		if err := tx.PublishReceived(ctx, scope, contact, ticket, message); err != nil {
 			return err
 		}
-		if isRating { // nobody has to read it
+		if routed.isRating && ticket.Status != chat.TicketClosed {
+			return nil // what else the contact wrote waits for a user
+		}
+		if routed.isRating { // nobody has to read it
 			return tx.MarkTicketRead(ctx, scope.Company, ticket.ID)
 		}
-		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, IsAsked: isAskedByCampaign, At: in.At})
+		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, IsAsked: routed.isAskedByCampaign, At: in.At})
 		return err
 	})
 	if err == nil {
@@ -165,22 +169,31 @@ func draftOf(ctx context.Context, tx *store.Tx, connection store.Connection, in 
 	return draft, err
 }
 
-// ticketOf returns the ticket of a contact's message: the closed one that it rates, the live
-// one, or a new one. isAskedByCampaign is true if a campaign waits for the contact's answer.
-func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating, isAskedByCampaign bool, err error) {
+// routedTicket is the ticket that a contact's message goes to.
+type routedTicket struct {
+	ticket            store.Ticket
+	isRating          bool // the message rates the ticket
+	isAskedByCampaign bool // a campaign waits for the contact's answer
+}
+
+// routeToTicket finds the ticket of a contact's message. A rating is stored, and goes to the
+// ticket that it rates. Other messages go to the live ticket, which is created or reopened where
+// there is none, and gets the messages that campaigns sent to the contact.
+func (s *Service) routeToTicket(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (routedTicket, error) {
 	rated, err := s.replies.TakeRating(ctx, tx, contact, connection, body)
 	if err != nil {
-		return ticket, false, false, err
+		return routedTicket{}, err
 	}
 	if rated != nil {
-		return *rated, true, false, nil
+		return routedTicket{ticket: *rated, isRating: true}, nil
 	}
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
-	ticket, err = tx.FindOrCreateTicket(ctx, scope, contact, connection, store.NewTicket{Status: chat.TicketPending, Reopens: true})
-	if err == nil {
-		isAskedByCampaign, err = tx.AttachCampaignMessages(ctx, ticket, connection)
+	ticket, err := tx.FindOrCreateTicket(ctx, scope, contact, connection, store.NewTicket{Status: chat.TicketPending, Reopens: true})
+	if err != nil {
+		return routedTicket{}, err
 	}
-	return ticket, false, isAskedByCampaign, err
+	isAskedByCampaign, err := tx.AttachCampaignMessages(ctx, ticket, connection)
+	return routedTicket{ticket: ticket, isAskedByCampaign: isAskedByCampaign}, err
 }
 
 // ReceiveReceipt implements [driver.Sink].

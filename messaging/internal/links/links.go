@@ -132,13 +132,13 @@ func (s *Service) ask(ctx context.Context, integration uuid.UUID, search, number
 	if err != nil {
 		return false, err
 	}
-	var answer struct {
+	var response struct {
 		Found bool `json:"found"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if err := json.Unmarshal(raw, &response); err != nil {
 		return false, hub.Errorf(hub.ErrPeer, hub.CodePeerResponse, "The product did not answer what was asked for.")
 	}
-	return answer.Found, nil
+	return response.Found, nil
 }
 
 // pause stores that a product is not asked for a while: for as long as it says, or longer

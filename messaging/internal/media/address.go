@@ -53,13 +53,19 @@ type Link struct {
 	URL   string
 	Media chat.MediaType // that it has to be; "" = any
 	Name  string         // "" = as the address says
+	// MayRead returns an error if one of the company's own files must not be used; nil = every one
+	// may. It is not asked where the address has a signature.
+	MayRead MayRead
 }
+
+// MayRead returns an error if a file must not be read.
+type MayRead func(ctx context.Context, file store.MediaFile) error
 
 // Fetch returns the file at an address: one of the company's own files, or a copy of what
 // is there. Errors for callers are those of [Service.Store], [hub.ErrNotFound] for a file
 // of another company, and a 400 if the address does not answer with a file.
 func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.MediaFile, error) {
-	if file, isOwn, err := s.ownFile(ctx, company, link.URL); isOwn {
+	if file, isOwn, err := s.ownFile(ctx, company, link.URL, link.MayRead); isOwn {
 		if err == nil && link.Media != "" && link.Media != file.MediaType && link.Media != chat.MediaDocument {
 			err = hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "The file at mediaUrl is of the type %s.", file.MediaType)
 		}
@@ -73,15 +79,15 @@ func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.Me
 }
 
 // CheckAddress returns a [hub.ErrNotFound] for an address of this product without a file of
-// the company.
-func (s *Service) CheckAddress(ctx context.Context, company int64, address string) error {
-	_, _, err := s.ownFile(ctx, company, address)
+// the company, and what mayRead says of others of this product.
+func (s *Service) CheckAddress(ctx context.Context, company int64, address string, mayRead MayRead) error {
+	_, _, err := s.ownFile(ctx, company, address, mayRead)
 	return err
 }
 
 // ownFile returns the file at an address of this product; for other addresses isOwn is
 // false. A file of another company is a [hub.ErrNotFound].
-func (s *Service) ownFile(ctx context.Context, company int64, address string) (file store.MediaFile, isOwn bool, err error) {
+func (s *Service) ownFile(ctx context.Context, company int64, address string, mayRead MayRead) (file store.MediaFile, isOwn bool, err error) {
 	id, isOwn := s.ownID(address)
 	if !isOwn {
 		return file, false, nil
@@ -89,6 +95,9 @@ func (s *Service) ownFile(ctx context.Context, company int64, address string) (f
 	file, err = s.store.MediaFile(ctx, id)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && file.CompanyID != company {
 		return store.MediaFile{}, true, hub.Errorf(hub.ErrNotFound, "no_media_found", "There is no file at mediaUrl.")
+	}
+	if err == nil && mayRead != nil && !s.hasSignature(id, address) {
+		err = mayRead(ctx, file)
 	}
 	return file, true, err
 }
@@ -104,6 +113,12 @@ func (s *Service) ownID(address string) (id string, isOwn bool) {
 		id, isOwn = strings.CutPrefix(address, own.Path) // as a path: /messaging/media/…
 	}
 	return id, isOwn
+}
+
+// hasSignature reports whether an address of a file is signed: see [Service.SignedURL].
+func (s *Service) hasSignature(id, address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && s.IsSigned(id, parsed.Query().Get("signature"))
 }
 
 func (s *Service) download(ctx context.Context, company int64, address *url.URL, link Link) (store.MediaFile, error) {

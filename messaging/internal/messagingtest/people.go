@@ -62,7 +62,7 @@ func (c *Company) FlushOutbox() {
 		var waiting int
 		require.NoError(c.T, c.Hub.Host.Pool.QueryRow(c.T.Context(), `select count(*) from outbox where company_id = $1`, c.ID).Scan(&waiting))
 		return waiting == 0
-	}, 30*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 }
 
 // Refused requires a status and the platform's name of the error.

@@ -8,8 +8,8 @@ import (
 	"integrationhub/messaging/internal/store"
 )
 
-// answerTime is how long a contact that has opted out may be answered.
-const answerTime = 24 * time.Hour
+// replyPeriod is how long after its last message a contact that has opted out may get replies.
+const replyPeriod = 24 * time.Hour
 
 var (
 	errOptedOut   = hub.Errorf(hub.ErrMalformed, "opted_out", "The contact has opted out of messages.")
@@ -17,13 +17,13 @@ var (
 )
 
 // CheckConsent is an error for callers if a contact wants no messages, or was anonymized.
-// Answers of users and automatic answers are allowed for a day after the contact wrote.
+// Replies of users and automatic replies are allowed for a day after the contact wrote.
 func CheckConsent(contact store.Contact, origin chat.Origin, now time.Time) error {
 	if contact.AnonymizedAt != nil {
 		return errAnonymized
 	}
-	isAnswer := (origin == chat.OriginAgent || origin == chat.OriginBot) && contact.LastInboundAt != nil && now.Sub(*contact.LastInboundAt) < answerTime
-	if contact.Consent != chat.ConsentOptedOut || isAnswer {
+	isReply := (origin == chat.OriginAgent || origin == chat.OriginBot) && contact.LastInboundAt != nil && now.Sub(*contact.LastInboundAt) < replyPeriod
+	if contact.Consent != chat.ConsentOptedOut || isReply {
 		return nil
 	}
 	return errOptedOut

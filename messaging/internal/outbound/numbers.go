@@ -12,33 +12,35 @@ import (
 // Networks register a Brazilian mobile number with its ninth digit or without, and accept it in
 // that form only.
 
-// address sets how the network of a connection reaches a contact. It asks the network for the form
-// of a number once, and stores the answer. It returns [driver.ErrNotRegistered] for a contact that
-// the network cannot reach.
-func (s *Service) address(ctx context.Context, network driver.Driver, connection driver.Connection, contact store.Contact, out *driver.Outgoing) error {
+// recipient is how a network reaches a contact: by a number, or by a LID.
+type recipient struct {
+	number string // in the form that the network accepts
+	lid    string // only without a number
+}
+
+// resolveRecipient returns how the network of a connection reaches a contact. It asks the network
+// for the form of a number once, and stores that with the contact. It returns
+// [driver.ErrNotRegistered] for a contact that the network cannot reach.
+func (s *Service) resolveRecipient(ctx context.Context, network driver.Driver, connection driver.Connection, contact store.Contact) (recipient, error) {
 	capabilities := network.Capabilities()
 	switch {
 	case contact.Number == "" && (contact.LID == nil || !capabilities.LIDs):
-		return driver.ErrNotRegistered
+		return recipient{}, driver.ErrNotRegistered
 	case contact.Number == "":
-		out.LID = *contact.LID
-		return nil
+		return recipient{lid: *contact.LID}, nil
 	case contact.NetworkNumber != nil:
-		out.To = *contact.NetworkNumber
-		return nil
+		return recipient{number: *contact.NetworkNumber}, nil
 	case !capabilities.NumberCheck || len(chat.NumberVariants(contact.Number)) == 1: // it is refused, if it has to be, when it is sent
-		out.To = contact.Number
-		return nil
+		return recipient{number: contact.Number}, nil
 	}
 	number, err := registeredNumber(ctx, network, connection, contact.Number)
 	if err != nil {
-		return err
+		return recipient{}, err
 	}
-	out.To = number
 	if err := s.store.SetNetworkNumber(ctx, contact.CompanyID, contact.ID, &number); err != nil {
-		return fmt.Errorf("storing a contact's number at the network: %w", err)
+		return recipient{}, fmt.Errorf("storing a contact's number at the network: %w", err)
 	}
-	return nil
+	return recipient{number: number}, nil
 }
 
 // registeredNumber returns the form of a number that is registered at the network: the given one,

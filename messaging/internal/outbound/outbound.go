@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
@@ -52,8 +54,6 @@ type Service struct {
 	store   *store.Store
 	drivers *driver.Drivers
 	media   MediaURLs
-
-	callTime time.Duration // of a driver's call
 }
 
 // MediaURLs makes addresses at which networks fetch files.
@@ -64,7 +64,7 @@ type MediaURLs interface {
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store, drivers *driver.Drivers, media MediaURLs) *Service {
-	return &Service{host: host, store: s, drivers: drivers, media: media, callTime: callTime}
+	return &Service{host: host, store: s, drivers: drivers, media: media}
 }
 
 // Draft is a message to write to a contact.
@@ -109,14 +109,21 @@ func (s *Service) Send(ctx context.Context, scope store.Scope, entry store.Outbo
 }
 
 // sendLeased sends the message of an entry that this process has leased, and stores what
-// came of it. It returns the message; only with an ack it is as it is stored then.
+// came of it. It returns the message; only with an ack it is as it is stored then. A message that
+// was taken back before it was begun is left alone.
 func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store.OutboxEntry) (store.Message, error) {
 	row, err := s.store.MessageToSend(ctx, entry.ConnectionID, entry.CompanyID, entry.MessageID)
+	if errors.Is(err, pgx.ErrNoRows) { // deleted, or its connection was
+		return store.Message{}, nil
+	}
 	if err != nil {
 		return store.Message{}, fmt.Errorf("loading a message to send: %w", err)
 	}
 	message, contact, stored := row.Message, row.Contact, row.Message
-	sent, err := s.callDriver(ctx, entry, row.Connection, contact, message)
+	sent, err := s.checkAndSend(ctx, entry, row.Connection, contact, message)
+	if errors.Is(err, errNotHeld) {
+		return message, nil
+	}
 	// What the network has done is stored even if the request has ended meanwhile.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 	defer cancel()
@@ -134,10 +141,10 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 			return err
 		case errors.Is(err, driver.ErrUnclear):
 			s.host.Log.WarnContext(ctx, "it is not known whether a message was sent; it is not sent again", "message_id", message.ID, "error", err)
-			if err := stopConnection(ctx, tx, entry, err); err != nil {
+			if err := markDisconnected(ctx, tx, entry, err); err != nil {
 				return err
 			}
-			return tx.MarkUnclear(ctx, message, tx.Now().Add(reportTime))
+			return tx.MarkUnclear(ctx, message, tx.Now().Add(receiptTimeout))
 		case code == "" && tx.Now().Sub(entry.CreatedAt) < giveUpAfter:
 			return s.postpone(ctx, tx, entry, err)
 		case code == "":
@@ -162,37 +169,45 @@ func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.Outbox
 	if errors.Is(reason, errWaiting) {
 		return release(ctx, tx.Queries, []store.OutboxEntry{entry})
 	}
-	if err := stopConnection(ctx, tx, entry, reason); err != nil {
+	if err := markDisconnected(ctx, tx, entry, reason); err != nil {
 		return err
 	}
 	s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", entry.MessageID, "attempts", entry.Attempts, "error", reason)
-	return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
+	return tx.PostponeOutboxEntry(ctx, dbgen.PostponeOutboxEntryParams{
+		CompanyID: entry.CompanyID, MessageID: entry.MessageID, LeasedUntil: *entry.LeasedUntil, DueAt: tx.Now().Add(retryDelay(entry.Attempts)), MayHaveArrived: entry.HandedAt != nil || errors.As(reason, new(mayHaveArrivedError)),
+	})
 }
 
-// stopConnection stores that the connection of a message is not connected any more, if an
-// error says so. A network that does not answer is tried again; an account that may not send
-// waits for people.
-func stopConnection(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
-	stop := dbgen.StopConnectionParams{Status: chat.ConnectionTimeout, Reason: "The network does not answer.", At: tx.Now(), CompanyID: entry.CompanyID, ID: entry.ConnectionID}
+// markDisconnected stores that the connection of a message is not connected any more, if an
+// error says so. It does not end the session. A network that does not answer is tried again; an
+// account that may not send waits for people.
+func markDisconnected(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
+	down := dbgen.MarkConnectionDownParams{Status: chat.ConnectionTimeout, Reason: "The network does not answer.", At: tx.Now(), CompanyID: entry.CompanyID, ID: entry.ConnectionID}
 	var account *driver.AccountError
 	switch {
 	case errors.As(reason, &account):
-		stop.Status, stop.Reason = chat.ConnectionDisconnected, account.Reason
+		down.Status, down.Reason = chat.ConnectionDisconnected, account.Reason
 	case errors.Is(reason, driver.ErrUnreachable):
 	case errors.Is(reason, driver.ErrNotConnected):
-		stop.Reason = "The network has ended the session."
+		down.Reason = "The network has ended the session."
 	default:
 		return nil
 	}
-	if err := tx.StopConnection(ctx, stop); err != nil {
+	if err := tx.MarkConnectionDown(ctx, down); err != nil {
 		return fmt.Errorf("storing that a connection is not connected: %w", err)
 	}
 	return nil
 }
 
-// callDriver hands a message to its network.
-func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, connection store.Connection, contact store.Contact, message store.Message) (driver.Sent, error) {
-	if entry.HandedAt != nil {
+// checkAndSend checks that a message may still be sent, and hands it to its network. That is
+// recorded first.
+func (s *Service) checkAndSend(ctx context.Context, entry store.OutboxEntry, connection store.Connection, contact store.Contact, message store.Message) (driver.Sent, error) {
+	network, err := s.drivers.ByName(connection.Driver)
+	if err != nil {
+		return driver.Sent{}, err
+	}
+	isIdempotent := network.Capabilities().Idempotent
+	if entry.HandedAt != nil && !isIdempotent { // the process that began to send it died, or was too slow
 		return driver.Sent{}, driver.ErrUnclear
 	}
 	// The contact may have opted out since the message was written.
@@ -201,10 +216,6 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conne
 	}
 	if connection.Status != chat.ConnectionConnected || ctx.Err() != nil {
 		return driver.Sent{}, errWaiting
-	}
-	network, err := s.drivers.ByName(connection.Driver)
-	if err != nil {
-		return driver.Sent{}, err
 	}
 	// Schedules, campaigns and late attempts come here without an earlier look.
 	if err := s.CheckContent(ctx, s.store.Queries, connection, contact, message); err != nil {
@@ -225,25 +236,17 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conne
 	if err != nil {
 		return driver.Sent{}, err
 	}
-	if err := s.address(ctx, network, opened, contact, &out); err != nil {
+	to, err := s.resolveRecipient(ctx, network, opened, contact)
+	if err != nil {
 		return driver.Sent{}, err
 	}
-	if !network.Capabilities().Idempotent {
-		if err := s.markHandedOver(ctx, entry); err != nil {
-			return driver.Sent{}, err
-		}
+	out.To, out.LID = to.number, to.lid
+	if err := s.markHandedOver(ctx, entry); err != nil {
+		return driver.Sent{}, err
 	}
-	return s.call(ctx, network, opened, out)
-}
-
-// call sends a message on a network. A call that has begun is not cut off with its caller: the
-// network may have accepted the message.
-func (s *Service) call(ctx context.Context, network driver.Driver, connection driver.Connection, out driver.Outgoing) (driver.Sent, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.callTime)
-	defer cancel()
-	sent, err := network.Send(ctx, connection, out)
-	if err != nil && ctx.Err() != nil && !errors.Is(err, driver.ErrUnreachable) {
-		err = fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
+	sent, err := driver.SendWithin(ctx, callTime, network, opened, out)
+	if err != nil && isIdempotent && !errors.Is(err, driver.ErrNotConnected) && !errors.Is(err, driver.ErrNotTaken) {
+		return sent, mayHaveArrivedError{err}
 	}
 	return sent, err
 }
@@ -293,10 +296,10 @@ func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) 
 			return connection, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_wapp_found", "There is no connection with this id."))
 		}
 	} else if connection, err = s.store.DefaultConnection(ctx, company); err != nil {
-		return connection, dberr.MapNoRows(err, errNotInitialized())
+		return connection, dberr.MapNoRows(err, errNotInitialized("The company has no connection: add one and scan its QR code."))
 	}
 	if connection.Status != chat.ConnectionConnected && connection.Status != chat.ConnectionTimeout {
-		return connection, errNotInitialized()
+		return connection, errNotInitialized("The connection is not connected: scan its QR code first.")
 	}
 	return connection, nil
 }
@@ -345,6 +348,7 @@ func closeTicket(ctx context.Context, tx *store.Tx, scope store.Scope, ticketID 
 	return err
 }
 
-func errNotInitialized() *hub.Error {
-	return hub.Errorf(hub.ErrMalformed, "wapp_not_initialized", "The connection is not connected: scan its QR code first.")
+// errNotInitialized is the error for callers who have no connection to send on.
+func errNotInitialized(message string) *hub.Error {
+	return hub.Errorf(hub.ErrMalformed, "wapp_not_initialized", "%s", message)
 }

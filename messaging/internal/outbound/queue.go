@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	batchSize     = 50               // messages of a connection that are sent in a second, at most
-	batchTime     = 10 * time.Second // after which the rest of a batch is left to the next one
-	maxBusy       = 8                // connections that messages are sent on at the same time
-	pacedTime     = 2 * time.Second  // of a batch, for messages of programs on a connection with a short interval
-	servedForTime = time.Second      // pause between a connection's batches
-	runTime       = 20 * time.Second // of the job, in which batches begin
+	batchSize  = 50               // messages of a connection that are sent in a second, at most
+	batchTime  = 10 * time.Second // after which the rest of a batch is left to the next one
+	maxBusy    = 8                // connections that messages are sent on at the same time
+	pacedTime  = 2 * time.Second  // of a batch, for messages of programs on a connection with a short interval
+	batchPause = time.Second      // between a connection's batches
+	runTime    = 20 * time.Second // of the job, in which batches begin
 )
 
 // RunLimit is how long a run of the job may take: a batch may begin at the end of runTime, and a
@@ -31,9 +31,9 @@ const RunLimit = runTime + batchTime + pacedTime + 2*CallLimit
 // that a slow network holds up its own messages only. Each sends at most 50 messages a second,
 // so that a backlog does not come in one burst.
 func (s *Service) SendDue(ctx context.Context, _ []byte) error {
-	run := queueRun{service: s, end: time.Now().Add(runTime), served: make(map[int64]time.Time), finished: make(chan int64, maxBusy)}
+	run := sendRun{service: s, end: time.Now().Add(runTime), batchEnded: make(map[int64]time.Time), finished: make(chan int64, maxBusy)}
 	defer run.running.Wait()
-	tick := time.NewTicker(servedForTime)
+	tick := time.NewTicker(batchPause)
 	defer tick.Stop()
 	for {
 		if err := run.startBatches(ctx); err != nil || run.busy == 0 {
@@ -42,7 +42,7 @@ func (s *Service) SendDue(ctx context.Context, _ []byte) error {
 		select {
 		case id := <-run.finished:
 			run.busy--
-			run.served[id] = time.Now()
+			run.batchEnded[id] = time.Now()
 		case <-tick.C:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -50,38 +50,38 @@ func (s *Service) SendDue(ctx context.Context, _ []byte) error {
 	}
 }
 
-// queueRun is one run of the job.
-type queueRun struct {
-	service  *Service
-	end      time.Time           // after which no batch begins
-	served   map[int64]time.Time // when batches of connections ended; zero: one is being sent
-	busy     int                 // batches that are being sent
-	finished chan int64          // connections
-	running  sync.WaitGroup
+// sendRun is one run of the job.
+type sendRun struct {
+	service    *Service
+	end        time.Time           // after which no batch begins
+	batchEnded map[int64]time.Time // when batches of connections ended; zero: one is being sent
+	busy       int                 // batches that are being sent
+	finished   chan int64          // connections
+	running    sync.WaitGroup
 }
 
 // startBatches starts a batch of each connection that has due messages, up to maxBusy at
 // the same time. Connections take turns, so that a backlog of one does not hold up others.
-func (r *queueRun) startBatches(ctx context.Context) error {
+func (r *sendRun) startBatches(ctx context.Context) error {
 	if r.busy == maxBusy || time.Now().After(r.end) {
 		return nil
 	}
-	without, served := []int64{}, []int64{}
-	for id, ended := range r.served {
-		if ended.IsZero() || time.Since(ended) < servedForTime {
-			without = append(without, id)
+	excluded, served := []int64{}, []int64{}
+	for id, ended := range r.batchEnded {
+		if ended.IsZero() || time.Since(ended) < batchPause {
+			excluded = append(excluded, id)
 		} else {
 			served = append(served, id)
 		}
 	}
-	slices.SortFunc(served, func(a, b int64) int { return r.served[a].Compare(r.served[b]) })
+	slices.SortFunc(served, func(a, b int64) int { return r.batchEnded[a].Compare(r.batchEnded[b]) })
 	now := r.service.host.Now()
-	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, Served: served, MaxRows: maxBusy - r.busy, Clock: r.service.store.PaceClock()})
+	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Excluded: excluded, Served: served, MaxRows: maxBusy - r.busy, Clock: r.service.store.PaceClock()})
 	if err != nil {
 		return fmt.Errorf("finding messages to send: %w", err)
 	}
 	for _, connection := range connections {
-		r.served[connection.ConnectionID] = time.Time{}
+		r.batchEnded[connection.ConnectionID] = time.Time{}
 		r.busy++
 		r.running.Go(func() {
 			_, err := r.service.store.OwnConnection(ctx, connection.CompanyID, connection.ConnectionID, func(ctx context.Context) error {
@@ -123,10 +123,10 @@ func (s *Service) sendBatch(ctx context.Context, companyID, connectionID int64) 
 		slices.SortFunc(entries, compareEntries)
 		for i, entry := range entries {
 			if ctx.Err() != nil || time.Now().After(end) {
-				return s.releaseAll(ctx, entries[i:])
+				return s.Release(ctx, entries[i:])
 			}
 			if _, err := s.sendLeased(ctx, scope, entry); err != nil {
-				return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+				return errors.Join(err, s.Release(ctx, entries[i+1:])) // it may have been sent: its lease has to end
 			}
 		}
 		sent += len(entries)
@@ -150,7 +150,7 @@ func (s *Service) sendPaced(ctx context.Context, scope store.Scope, connection s
 				return err
 			}
 		}
-		wait, isWaiting, err := s.store.PacedTurn(ctx, connection)
+		wait, isWaiting, err := s.store.TimeToPaceTurn(ctx, connection)
 		if err != nil || !isWaiting || time.Now().Add(wait).After(end) || wait <= 0 && entry == nil {
 			return err
 		}
@@ -173,20 +173,15 @@ func compareEntries(a, b store.OutboxEntry) int {
 	return cmp.Compare(a.Seq, b.Seq)
 }
 
-// Release returns messages of a company that their writer leased, but did not try, to the queue.
+// Release ends the leases of a company's messages that were not tried, also while the hub is
+// stopping: they wait in the outbox for the job.
 func (s *Service) Release(ctx context.Context, entries []store.OutboxEntry) error {
-	return s.releaseAll(ctx, entries)
-}
-
-// releaseAll returns messages that were not tried to the queue, also while the hub is
-// stopping.
-func (s *Service) releaseAll(ctx context.Context, entries []store.OutboxEntry) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 	defer cancel()
 	return release(ctx, s.store.Queries, entries)
 }
 
-// release returns messages of a company that were not tried to the queue.
+// release ends the leases of a company's messages that were not tried.
 func release(ctx context.Context, queries *dbgen.Queries, entries []store.OutboxEntry) error {
 	if len(entries) == 0 {
 		return nil
@@ -196,7 +191,7 @@ func release(ctx context.Context, queries *dbgen.Queries, entries []store.Outbox
 		ids[i] = entry.MessageID
 	}
 	if err := queries.ReleaseOutboxEntries(ctx, entries[0].CompanyID, ids, *entries[0].LeasedUntil); err != nil {
-		return fmt.Errorf("returning messages to the queue: %w", err)
+		return fmt.Errorf("returning messages to the outbox: %w", err)
 	}
 	return nil
 }

@@ -162,6 +162,7 @@ func TestScheduleValidation(t *testing.T) {
 		"no time":                  {400, "ERR_VALIDATION", object{"body": "x", "sendAt": "tomorrow", "contactId": ana}},
 		"without an offset":        {400, "ERR_VALIDATION", object{"body": "x", "sendAt": "2027-03-02T10:00:00", "contactId": ana}},
 		"an empty body":            {400, "ERR_EMPTY_BODY", object{"body": " ", "sendAt": future, "contactId": ana}},
+		"an invisible body":        {400, "ERR_EMPTY_BODY", object{"body": "\u200b", "sendAt": future, "contactId": ana}},
 		"no contact":               {400, "ERR_VALIDATION", object{"body": "x", "sendAt": future}},
 		"another company's":        {404, "ERR_NO_CONTACT_FOUND", object{"body": "x", "sendAt": future, "contactId": theirs}},
 		"its ticket":               {404, "ERR_NO_TICKET_FOUND", object{"body": "x", "sendAt": future, "contactId": ana, "ticketId": theirTicket}},

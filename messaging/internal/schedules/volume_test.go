@@ -80,10 +80,10 @@ func TestSchedulesAreFairToCompanies(t *testing.T) {
 func TestScheduleOrder(t *testing.T) {
 	t.Parallel()
 	c := newDueCompany(messagingtest.NewCompanyAt(t, monday))
-	c.addDue(150, monday.Add(-time.Hour))
+	c.addDue(50, monday.Add(-time.Hour))
 	_, phone := newContact(c.Company, "Ana")
 	_, err := c.Hub.Host.Pool.Exec(t.Context(), `insert into schedules (company_id, contact_id, body, send_at)
-		select company_id, id, to_char(n, 'FM000'), $2::timestamptz - (500 - n) * interval '1 second' from contacts, generate_series(1, 250) n where company_id = $1 and name = 'Ana' order by n desc`, c.ID, monday)
+		select company_id, id, to_char(n, 'FM000'), $2::timestamptz - (300 - n) * interval '1 second' from contacts, generate_series(1, 150) n where company_id = $1 and name = 'Ana' order by n desc`, c.ID, monday)
 	require.NoError(t, err)
 	runNow(c.Company)
 	rows, err := c.Hub.Host.Pool.Query(t.Context(), `select body from sandbox_messages where recipient = $1 order by seq`, phone)
@@ -95,8 +95,8 @@ func TestScheduleOrder(t *testing.T) {
 		require.NoError(t, rows.Scan(&body))
 		bodies = append(bodies, body)
 	}
-	require.Len(t, bodies, 250)
+	require.Len(t, bodies, 150)
 	require.IsIncreasing(t, bodies)
-	require.Equal(t, 400, c.count(`select count(*) from sandbox_messages`))
-	require.Equal(t, 400, c.count(`select count(*) from schedules where status = 'sent' and attempts = 1`))
+	require.Equal(t, 200, c.count(`select count(*) from sandbox_messages`))
+	require.Equal(t, 200, c.count(`select count(*) from schedules where status = 'sent' and attempts = 1`))
 }

@@ -90,6 +90,17 @@ func (s *Store) ListUsers(ctx context.Context, company int64, search string, pag
 	return users, int(count), err
 }
 
+// ListAPITokens returns a page of a company's tokens, the newest first, and how many there are on
+// all pages.
+func (s *Store) ListAPITokens(ctx context.Context, company int64, page Page) ([]APIToken, int, error) {
+	count, err := s.APITokenCount(ctx, company)
+	if err != nil {
+		return nil, 0, fmt.Errorf("counting tokens: %w", err)
+	}
+	tokens, err := s.APITokensPage(ctx, company, page.Offset, page.Limit)
+	return tokens, int(count), err
+}
+
 // CreateAPIToken inserts a token. It sets the id and the times.
 func (t *Tx) CreateAPIToken(ctx context.Context, token APIToken) (APIToken, error) {
 	return t.InsertAPIToken(ctx, dbgen.InsertAPITokenParams{

@@ -160,7 +160,7 @@ func (t *Tx) StartCampaign(ctx context.Context, c Campaign) error {
 	if err != nil {
 		return fmt.Errorf("loading a campaign's progress: %w", err)
 	}
-	return t.SavePace(ctx, progress, &now)
+	return t.SaveProgress(ctx, progress, &now)
 }
 
 // StopCampaign stores a state in which a campaign does not run. The transaction has locked
@@ -171,7 +171,7 @@ func (t *Tx) StopCampaign(ctx context.Context, c Campaign, status string) error 
 	if err != nil {
 		return fmt.Errorf("loading a campaign's progress: %w", err)
 	}
-	if err := t.SavePace(ctx, progress, nil); err != nil {
+	if err := t.SaveProgress(ctx, progress, nil); err != nil {
 		return fmt.Errorf("stopping a campaign: %w", err)
 	}
 	if c.Status = status; status == CampaignFinished {
@@ -182,9 +182,9 @@ func (t *Tx) StopCampaign(ctx context.Context, c Campaign, status string) error 
 	return t.SaveCampaign(ctx, c)
 }
 
-// SavePace stores how many messages a campaign has written, and when the next is due.
-func (t *Tx) SavePace(ctx context.Context, p CampaignProgress, next *time.Time) error {
-	return t.SetCampaignPace(ctx, dbgen.SetCampaignPaceParams{CompanyID: p.CompanyID, CampaignID: p.CampaignID, Dispatched: p.Dispatched, NextSendAt: next})
+// SaveProgress stores how many messages a campaign has written, and when the next is due.
+func (t *Tx) SaveProgress(ctx context.Context, p CampaignProgress, next *time.Time) error {
+	return t.SetCampaignProgress(ctx, dbgen.SetCampaignProgressParams{CompanyID: p.CompanyID, CampaignID: p.CampaignID, Dispatched: p.Dispatched, NextSendAt: next})
 }
 
 // ClaimCampaign locks a running campaign that is due. found is false if it is not any more, or

@@ -14,22 +14,23 @@ import (
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// How long an answer of a connected product's search counts.
+// How long the result of a connected product's search counts.
 const (
 	linkedTime   = 90 * 24 * time.Hour // its search finds the number
 	unlinkedTime = 24 * time.Hour      // it does not, and has published nothing about the number since
 )
 
-// heldTime is how long events wait for an answer: as long as for a product that is paused.
+// heldTime is how long events wait for a search's result: the 15 days after which the hub
+// abandons an integration that is not in use.
 const heldTime = 15 * 24 * time.Hour
 
 // ContactLink is a row of messaging.contact_links: whether a connected product knows a contact.
 type ContactLink = dbgen.ContactLink
 
 // publishToLinked publishes an event of a contact to the connected products whose search finds
-// the contact's number. Where that is not known yet, the event waits. isBulk says that no
-// person waits for it.
-func publishToLinked[D events.Data](ctx context.Context, t *Tx, scope Scope, contact int64, isBulk bool, data D) error {
+// the contact's number. Where that is not known yet, the event waits for a search, which
+// searchPriority orders: [hub.PriorityBulk] for what no person waits for.
+func publishToLinked[D events.Data](ctx context.Context, t *Tx, scope Scope, contact int64, searchPriority hub.Priority, data D) error {
 	subscribers, err := t.subscribedProducts(ctx, scope, data.EventType())
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func publishToLinked[D events.Data](ctx context.Context, t *Tx, scope Scope, con
 	if len(subscribers) == 0 {
 		return publishToProducts(ctx, t, scope, data)
 	}
-	return t.publishToLinkedAmong(ctx, scope, subscribers, contact, isBulk, data)
+	return t.publishToLinkedAmong(ctx, scope, subscribers, contact, searchPriority, data)
 }
 
 // subscribedProducts returns the integrations that receive events of a type.
@@ -51,7 +52,7 @@ func (t *Tx) subscribedProducts(ctx context.Context, scope Scope, eventType stri
 }
 
 // publishToLinkedAmong is [publishToLinked] for the integrations that receive the event.
-func (t *Tx) publishToLinkedAmong(ctx context.Context, scope Scope, subscribers []uuid.UUID, contact int64, isBulk bool, data events.Data) error {
+func (t *Tx) publishToLinkedAmong(ctx context.Context, scope Scope, subscribers []uuid.UUID, contact int64, searchPriority hub.Priority, data events.Data) error {
 	links, err := t.contactLinks(ctx, scope.Company, contact, subscribers)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (t *Tx) publishToLinkedAmong(ctx context.Context, scope Scope, subscribers 
 		case isKnown && isLinked:
 			linked = append(linked, link.IntegrationID)
 		case !isKnown:
-			if err := t.holdEvent(ctx, link, isBulk, data); err != nil {
+			if err := t.holdEvent(ctx, link, searchPriority, data); err != nil {
 				return err
 			}
 		}
@@ -111,7 +112,7 @@ func knownLink(link ContactLink, at time.Time) (isLinked, isKnown bool) {
 	return *link.IsLinked, at.Sub(*link.CheckedAt) < valid
 }
 
-func (t *Tx) holdEvent(ctx context.Context, link ContactLink, isBulk bool, data events.Data) error {
+func (t *Tx) holdEvent(ctx context.Context, link ContactLink, searchPriority hub.Priority, data events.Data) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", data.EventType(), err)
@@ -120,7 +121,7 @@ func (t *Tx) holdEvent(ctx context.Context, link ContactLink, isBulk bool, data 
 		CompanyID: link.CompanyID, ContactID: link.ContactID, IntegrationID: link.IntegrationID, EventType: data.EventType(), Data: raw, OccurredAt: t.Now(),
 	})
 	if err == nil {
-		err = t.RequestContactLink(ctx, dbgen.RequestContactLinkParams{At: t.Now(), IsBulk: isBulk, CompanyID: link.CompanyID, ContactID: link.ContactID, IntegrationID: link.IntegrationID})
+		err = t.RequestContactLink(ctx, dbgen.RequestContactLinkParams{At: t.Now(), IsBulk: searchPriority == hub.PriorityBulk, CompanyID: link.CompanyID, ContactID: link.ContactID, IntegrationID: link.IntegrationID})
 	}
 	if err != nil {
 		return fmt.Errorf("holding %s: %w", data.EventType(), err)

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"integrationhub/hub"
+	"integrationhub/hub/events"
+	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -15,47 +18,96 @@ const anonymizedName = "Anonymized"
 // retentionBatch is how many rows are erased in one transaction.
 const retentionBatch = 1000
 
-// AnonymizeContact erases the data of a contact that the transaction has locked: it has no
+// anonymizeContact erases the data of a contact that the transaction has locked: it has no
 // number any more, its live tickets are closed, and of its messages only direction and time
 // stay. What waits to be sent to it is not sent. A contact that was anonymized before stays as it is.
-func (t *Tx) AnonymizeContact(ctx context.Context, scope Scope, contact Contact) (Contact, error) {
+//
+// The tickets are closed last: the events that say so have nothing of the person.
+func (t *Tx) anonymizeContact(ctx context.Context, scope Scope, contact Contact) (Contact, error) {
 	if contact.AnonymizedAt != nil {
 		return contact, nil
-	}
-	tickets, err := t.LiveTicketsOfContact(ctx, scope.Company, contact.ID)
-	if err != nil {
-		return contact, fmt.Errorf("loading the contact's tickets: %w", err)
-	}
-	for _, ticket := range tickets {
-		earlier := ticket.Status
-		ticket.Status, ticket.Resolution = chat.TicketClosed, nil
-		if _, err := t.SaveTicket(ctx, scope, earlier, ticket); err != nil {
-			return contact, fmt.Errorf("closing a ticket: %w", err)
-		}
 	}
 	files, err := t.MediaOfContact(ctx, scope.Company, contact.ID)
 	if err != nil {
 		return contact, fmt.Errorf("loading the contact's files: %w", err)
 	}
-	for _, erase := range []func(ctx context.Context, company, contact int64) error{
-		func(ctx context.Context, company, contact int64) error {
-			return t.FailOutboxOfContact(ctx, dbgen.FailOutboxOfContactParams{CompanyID: company, ContactID: contact, Code: CodeAnonymized, At: t.Now()})
+	for _, erase := range []func(ctx context.Context, company, id int64) error{
+		func(ctx context.Context, company, id int64) error {
+			return t.FailOutboxOfContact(ctx, dbgen.FailOutboxOfContactParams{CompanyID: company, ContactID: id, Code: CodeAnonymized, At: t.Now()})
 		},
 		t.EraseTicketsOfContact, t.DeleteListItemsOfContact, t.DeleteContactTags, t.DeleteSchedulesOfContact,
 		t.DeleteLinksOfContact, t.DeleteAppointmentQuestions, t.DeleteBookingChatsOfContact,
-		func(ctx context.Context, company, contact int64) error {
-			return t.EraseShipmentsOfContact(ctx, dbgen.EraseShipmentsOfContactParams{CompanyID: company, ContactID: contact, Code: CodeAnonymized, At: t.Now()})
+		func(ctx context.Context, company, id int64) error {
+			return t.EraseShipmentsOfContact(ctx, dbgen.EraseShipmentsOfContactParams{CompanyID: company, ContactID: id, Code: CodeAnonymized, At: t.Now()})
 		},
-		func(ctx context.Context, company, contact int64) error {
-			return t.EraseMessagesOfContact(ctx, company, contact, t.Now())
+		func(ctx context.Context, company, id int64) error {
+			return t.EraseMessagesOfContact(ctx, company, id, t.Now())
 		},
 		func(ctx context.Context, company, _ int64) error { return t.EraseMedia(ctx, company, files) },
+		func(ctx context.Context, _, _ int64) error { return t.leaveOutOfImports(ctx, contact) },
 	} {
 		if err := erase(ctx, scope.Company, contact.ID); err != nil {
 			return contact, fmt.Errorf("erasing a contact's data: %w", err)
 		}
 	}
-	return t.AnonymizeContactRow(ctx, dbgen.AnonymizeContactRowParams{Name: anonymizedName, At: t.Now(), CompanyID: scope.Company, ID: contact.ID})
+	anonymized, err := t.AnonymizeContactRow(ctx, dbgen.AnonymizeContactRowParams{Name: anonymizedName, At: t.Now(), CompanyID: scope.Company, ID: contact.ID})
+	if err != nil {
+		return contact, fmt.Errorf("erasing a contact's data: %w", err)
+	}
+	return anonymized, t.closeTicketsOf(ctx, scope, contact.ID)
+}
+
+// closeTicketsOf closes the live tickets of a contact.
+func (t *Tx) closeTicketsOf(ctx context.Context, scope Scope, contact int64) error {
+	tickets, err := t.LiveTicketsOfContact(ctx, scope.Company, contact)
+	if err != nil {
+		return fmt.Errorf("loading the contact's tickets: %w", err)
+	}
+	for _, ticket := range tickets {
+		earlier := ticket.Status
+		ticket.Status = chat.TicketClosed
+		if _, err := t.SaveTicket(ctx, scope, earlier, ticket); err != nil {
+			return fmt.Errorf("closing a ticket: %w", err)
+		}
+	}
+	return nil
+}
+
+// AnonymizeContactAndLog erases the data of a contact, and what the hub's log has of it. For the
+// log it publishes an [events.TypePatientDeleted] that nobody receives: the hub's outbox stores
+// an erasure with each event of this type, and a job of the hub carries it out. The event's data
+// is empty; only its traces say who is meant.
+func (t *Tx) AnonymizeContactAndLog(ctx context.Context, scope Scope, contact Contact) (Contact, error) {
+	if contact.AnonymizedAt != nil {
+		return contact, nil
+	}
+	traces := module.LogTraces{Names: []string{contact.Name}}
+	if contact.Number != "" {
+		traces.Phones = []string{chat.FormatE164(contact.Number)}
+	}
+	if contact.Email != "" {
+		others, err := t.CountOthersWithEmail(ctx, scope.Company, contact.ID, contact.Email)
+		if err != nil {
+			return contact, fmt.Errorf("counting who has the contact's address: %w", err)
+		}
+		if others > 0 {
+			traces.Shared = []string{contact.Email}
+		} else {
+			traces.Emails = []string{contact.Email}
+		}
+	}
+	anonymized, err := t.anonymizeContact(ctx, scope, contact)
+	if err != nil {
+		return contact, err
+	}
+	nobody := module.Audience{Receivers: module.NoReceivers}
+	event := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: events.TypePatientDeleted, Data: []byte(`{}`)}
+	ids, err := t.Host.Events.PublishTo(ctx, t.Raw, nobody, []hub.Event{event})
+	if err != nil {
+		return contact, fmt.Errorf("asking for an erasure of the log: %w", err)
+	}
+	event.ID = ids[0]
+	return anonymized, t.Host.Erasures.AddTraces(ctx, t.Raw, event, traces)
 }
 
 // EraseOldMessages is a background job: it deletes the messages of closed tickets that are

@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"time"
 
+	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
@@ -19,6 +23,14 @@ type RequestKey struct {
 	BodyHash []byte
 }
 
+// hash returns what is stored of a key: callers put names and numbers into keys, which an erasure
+// would not find.
+func (k RequestKey) hash(host module.Host) string {
+	mac := hmac.New(sha256.New, host.Sealer.Derive("idempotency keys"))
+	fmt.Fprintf(mac, "%d/%s", k.Company, k.Key)
+	return "hmac:" + hex.EncodeToString(mac.Sum(nil))
+}
+
 // IdempotencyRow is what is stored of an Idempotency-Key.
 type IdempotencyRow = dbgen.IdempotencyKeyRow
 
@@ -26,7 +38,7 @@ type IdempotencyRow = dbgen.IdempotencyKeyRow
 // the same key; isMine is false if the key has a message already.
 func (t *Tx) ClaimKey(ctx context.Context, k RequestKey, messageID string) (isMine bool, err error) {
 	claimed, err := t.ClaimIdempotencyKey(ctx, dbgen.ClaimIdempotencyKeyParams{
-		CompanyID: k.Company, Caller: k.Caller, Key: k.Key, BodyHash: k.BodyHash, MessageID: messageID, At: t.Now(), ExpiredAt: t.Now().Add(-idempotencyLife),
+		CompanyID: k.Company, Caller: k.Caller, Key: k.hash(t.Host), ClearKey: k.Key, BodyHash: k.BodyHash, MessageID: messageID, At: t.Now(), ExpiredAt: t.Now().Add(-idempotencyLife),
 	})
 	if err != nil {
 		return false, fmt.Errorf("claiming an idempotency key: %w", err)
@@ -36,12 +48,12 @@ func (t *Tx) ClaimKey(ctx context.Context, k RequestKey, messageID string) (isMi
 
 // FindKey returns what is stored of a key, or [pgx.ErrNoRows].
 func (s *Store) FindKey(ctx context.Context, k RequestKey) (IdempotencyRow, error) {
-	return s.IdempotencyKey(ctx, dbgen.IdempotencyKeyParams{CompanyID: k.Company, Caller: k.Caller, Key: k.Key, Since: s.host.Now().Add(-idempotencyLife)})
+	return s.IdempotencyKey(ctx, dbgen.IdempotencyKeyParams{CompanyID: k.Company, Caller: k.Caller, Key: k.hash(s.host), ClearKey: k.Key, Since: s.host.Now().Add(-idempotencyLife)})
 }
 
-// SaveAnswer stores the answer to the request with a key, as JSON.
-func (s *Store) SaveAnswer(ctx context.Context, k RequestKey, messageID string, answer []byte) error {
-	return s.SetIdempotencyAnswer(ctx, dbgen.SetIdempotencyAnswerParams{Answer: answer, CompanyID: k.Company, Caller: k.Caller, Key: k.Key, MessageID: messageID})
+// SaveResponse stores the response to the request with a key, as JSON.
+func (s *Store) SaveResponse(ctx context.Context, k RequestKey, messageID string, response []byte) error {
+	return s.SetIdempotencyResponse(ctx, dbgen.SetIdempotencyResponseParams{Response: response, CompanyID: k.Company, Caller: k.Caller, Key: k.hash(s.host), MessageID: messageID})
 }
 
 // DeleteExpiredKeys is a background job: it deletes idempotency keys after a day.

@@ -70,7 +70,8 @@ func (t *Tx) forgetLinks(ctx context.Context, event hub.Event) error {
 	return err
 }
 
-// anonymizePerson anonymizes the contacts who are a deleted patient.
+// anonymizePerson anonymizes the contacts who are a deleted patient. Earlier names do not count:
+// a contact with an earlier number is anonymized under any name, others by the present one.
 func (t *Tx) anonymizePerson(ctx context.Context, scope Scope, event hub.Event, patient events.PatientDeleted) error {
 	search := dbgen.LockContactsOfPersonParams{CompanyID: scope.Company, OwnKeys: numberKeys(patient.Phones...), SharedKeys: []string{}, Name: patient.Name}
 	if patient.Phone != nil {
@@ -100,7 +101,7 @@ func (t *Tx) anonymizePerson(ctx context.Context, scope Scope, event hub.Event, 
 		default:
 			traces.Phones = append(traces.Phones, number)
 		}
-		if _, err := t.AnonymizeContact(ctx, scope, contact); err != nil {
+		if _, err := t.anonymizeContact(ctx, scope, contact); err != nil {
 			return err
 		}
 	}

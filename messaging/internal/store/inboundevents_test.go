@@ -56,6 +56,8 @@ func TestDeletedPatientIsAnonymized(t *testing.T) {
 		"a shared number and a like name":       {events.PatientDeleted{Name: "ANA  sousa", Phone: text("+5511987654321"), PhoneShared: true}, false},
 		"a shared number and the same name":     {events.PatientDeleted{Name: "ana souza", Phone: text("+5511987654321"), PhoneShared: true}, true},
 		"a shared number and another name":      {events.PatientDeleted{Name: "Bia Lima", Phone: text("+5511987654321"), PhoneShared: true}, false},
+		"a shared number and an earlier name":   {events.PatientDeleted{Name: "Ana Lima", Names: []string{"Ana Reis", "ANA SOUZA"}, Phone: text("+5511987654321"), PhoneShared: true, Phones: []string{"+5511900002222"}}, false},
+		"the address and an earlier name":       {events.PatientDeleted{Name: "Ana Lima", Names: []string{"Ana Souza"}, Email: text("ana@example.com"), Phones: []string{"+5511900002222"}}, false},
 		"the address and the name":              {events.PatientDeleted{Name: "Ana Souza", Email: text("ANA@example.com")}, true},
 		"the address alone":                     {events.PatientDeleted{Name: "Bia Lima", Email: text("ana@example.com")}, false},
 		"another number":                        {events.PatientDeleted{Name: "Ana Souza", Phone: text("+5511987654322")}, false},
@@ -88,7 +90,13 @@ func TestDeletedPatientLeavesNothing(t *testing.T) {
 	company.OK(200, "PUT", ticket, map[string]any{"status": "open", "resolution": "Zoraide Quintela was helped"})
 	company.OK(201, "POST", ticket+"/messages", map[string]any{"body": "Zoraide Quintela is nice", "isPrivate": true})
 	company.OK(201, "POST", ticket+"/messages", map[string]any{"body": "Good morning, Zoraide Quintela"})
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", map[string]any{"url": receiver.URL, "events": []string{"ticket.updated"}})
 	require.NoError(t, handle(company, map[string]any{"patient_id": "p", "name": "Zoraide Quintela", "phone": "+" + phone}, hub.Live))
+	closed := receiver.Next() // the event of the erasure itself
+	require.Equal(t, "closed", closed.Data["ticket"].(map[string]any)["status"])
+	require.NotContains(t, string(closed.Raw), "Quintela")
+	require.NotContains(t, string(closed.Raw), phone)
 	company.Hub.Exec(`delete from messaging.sandbox_messages`) // the phone itself, which is no part of the product
 	company.Hub.Exec(`delete from messaging.sandbox_phones`)
 	rows, err := company.Hub.Host.Pool.Query(t.Context(), `select table_name from information_schema.tables where table_schema = 'messaging' and table_type = 'BASE TABLE'`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,7 +45,12 @@ func (s *Store) SeesMedia(ctx context.Context, viewer *Viewer, f MediaFile) (boo
 	if viewer == nil {
 		return true, nil
 	}
-	return s.UserSeesMedia(ctx, dbgen.UserSeesMediaParams{CompanyID: f.CompanyID, ID: f.ID, UserID: viewer.UserID, AllTickets: viewer.AllTickets, Queues: viewer.Queues})
+	base, err := url.Parse(s.host.URLs.Base)
+	if err != nil {
+		return false, fmt.Errorf("parsing the product's own address: %w", err)
+	}
+	addresses := []string{base.String() + "/media/" + f.ID, base.Path + "/media/" + f.ID}
+	return s.UserSeesMedia(ctx, dbgen.UserSeesMediaParams{CompanyID: f.CompanyID, ID: f.ID, UserID: viewer.UserID, AllTickets: viewer.AllTickets, Queues: viewer.Queues, Addresses: addresses})
 }
 
 // SetReceivedMedia adds the file of a received message to it, and publishes the message to plain

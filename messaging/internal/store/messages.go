@@ -106,7 +106,7 @@ func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string
 	if err := t.LockRemoteID(ctx, sent.RemoteID, *m.ConnectionID); err != nil {
 		return m, err
 	}
-	deleted, err := t.TakeOutboxEntry(ctx, dbgen.TakeOutboxEntryParams{CompanyID: scope.Company, ConnectionID: *m.ConnectionID, RemoteID: sent.RemoteID, MessageID: m.ID})
+	deleted, err := t.DeleteOutboxEntryAndPhoneCopy(ctx, dbgen.DeleteOutboxEntryAndPhoneCopyParams{CompanyID: scope.Company, ConnectionID: *m.ConnectionID, RemoteID: sent.RemoteID, MessageID: m.ID})
 	if err != nil || deleted == 0 {
 		return m, err
 	}

@@ -55,9 +55,9 @@ func (s *Store) ClaimPaced(ctx context.Context, c Connection, until, expired tim
 // errNoneDue rolls a turn back that no message needs.
 var errNoneDue = errors.New("no message is due")
 
-// PacedTurn returns the time until a connection may send its next message of a program.
+// TimeToPaceTurn returns the time until a connection may send its next message of a program.
 // isWaiting is false if no such message waits, or the clock is a test's, which stands still.
-func (s *Store) PacedTurn(ctx context.Context, c Connection) (wait time.Duration, isWaiting bool, err error) {
+func (s *Store) TimeToPaceTurn(ctx context.Context, c Connection) (wait time.Duration, isWaiting bool, err error) {
 	if s.host.TestClock {
 		return 0, false, nil
 	}
@@ -71,10 +71,10 @@ func (s *Store) PacedTurn(ctx context.Context, c Connection) (wait time.Duration
 // backlogPause is until a connection is looked at again that has a backlog.
 const backlogPause = time.Second
 
-// PacedUntil returns when a connection may take the next messages of a campaign: with an
+// CampaignWaitUntil returns when a connection may take the next messages of a campaign: with an
 // interval not while others wait for their turn, else not while it has a backlog of so many,
 // because its network is slow.
-func (t *Tx) PacedUntil(ctx context.Context, c Connection, backlog int) (time.Time, error) {
+func (t *Tx) CampaignWaitUntil(ctx context.Context, c Connection, backlog int) (time.Time, error) {
 	if c.SendIntervalMS == 0 {
 		isBehind, err := t.HasBacklog(ctx, dbgen.HasBacklogParams{Least: backlog, CompanyID: c.CompanyID, ConnectionID: c.ID, At: t.Now()})
 		if err != nil {

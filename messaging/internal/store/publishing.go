@@ -111,7 +111,7 @@ func (t *Tx) publishCreatedTickets(ctx context.Context, scope Scope, drafts []Ti
 		data := events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID), Queue: queueNames[pointer.ValueOrZero(ticket.QueueID)]}
 		if len(subscribers) == 0 {
 			created = append(created, data)
-		} else if err := t.publishToLinkedAmong(ctx, scope, subscribers, contact.ID, true, data); err != nil {
+		} else if err := t.publishToLinkedAmong(ctx, scope, subscribers, contact.ID, hub.PriorityBulk, data); err != nil { // bulk: its first message raises the priority, if a person waits
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (t *Tx) publishContactsToProducts(ctx context.Context, scope Scope, contact
 // PublishReceived publishes a message from a contact. Plain webhooks get it when its file is there.
 func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
 	if contact.Number != "" {
-		if err := publishToLinked(ctx, t, scope, contact.ID, false, receivedEvent(contact, ticket, m)); err != nil {
+		if err := publishToLinked(ctx, t, scope, contact.ID, hub.PriorityNormal, receivedEvent(contact, ticket, m)); err != nil {
 			return err
 		}
 	}
@@ -216,12 +216,13 @@ func (t *Tx) PublishWrittenOnPhone(ctx context.Context, scope Scope, contact Con
 
 // publishSent publishes a message that the network has accepted.
 func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number string) error {
-	isBulk := m.Origin == chat.OriginCampaign || m.Origin == chat.OriginSchedule || m.Origin == chat.OriginAPI
-	if isBulk {
+	searchPriority := hub.PriorityNormal
+	if m.Origin == chat.OriginCampaign || m.Origin == chat.OriginSchedule || m.Origin == chat.OriginAPI {
+		searchPriority = hub.PriorityBulk
 		t = t.withPriority(hub.PriorityBulk)
 	}
 	if number != "" {
-		if err := publishToLinked(ctx, t, scope, m.ContactID, isBulk, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
+		if err := publishToLinked(ctx, t, scope, m.ContactID, searchPriority, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
 			return err
 		}
 	}

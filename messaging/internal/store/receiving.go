@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
@@ -94,7 +95,7 @@ func (t *Tx) publishReceivedTexts(ctx context.Context, scope Scope, texts []Rece
 		}
 	} else {
 		for i, text := range texts {
-			if err := t.publishToLinkedAmong(ctx, scope, subscribers, text.Contact.ID, false, received[i]); err != nil {
+			if err := t.publishToLinkedAmong(ctx, scope, subscribers, text.Contact.ID, hub.PriorityNormal, received[i]); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,11 @@
 // Package store holds the product's SQL (queries/*.sql, with the code that sqlc generates
-// from it in dbgen) and the changes of contacts, tickets and messages. A change publishes
-// its events in its own transaction, so that no caller can forget them.
+// from it in dbgen) and the changes of contacts, tickets and messages. A change that is a
+// method here publishes its events in its own transaction. Queries of dbgen publish nothing:
+// outside of this package those tables are only read, but for the writes that silentWrites lists
+// in hub/hubtest/queries_test.go.
+//
+// Received messages and receipts are taken as drivers pass them: as [driver.Incoming] and
+// [driver.Receipt], which is why a store imports the drivers' package.
 package store
 
 //go:generate make -C ../../.. generate

@@ -109,11 +109,17 @@ func (t *Tx) reopenTicket(ctx context.Context, scope Scope, contact Contact, con
 func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketStatus, ticket Ticket) (Ticket, error) {
 	now := t.Now()
 	if ticket.Status != earlier {
-		ticket.Chatbot, ticket.RatingAskedAt = false, nil // people or the contact take over
+		ticket.Chatbot = false // people or the contact take over
+		if ticket.Status != chat.TicketPending || earlier != chat.TicketClosed {
+			ticket.RatingAskedAt = nil // until a user accepts it, the contact may still answer
+		}
 		switch ticket.Status {
 		case chat.TicketPending:
 			ticket.QueuedAt, ticket.StartedAt, ticket.ClosedAt = &now, nil, nil
 		case chat.TicketOpen:
+			if earlier == chat.TicketClosed {
+				ticket.QueuedAt = &now // it did not wait while it was closed
+			}
 			ticket.StartedAt, ticket.ClosedAt = &now, nil
 		case chat.TicketClosed:
 			ticket.ClosedAt = &now
@@ -122,7 +128,7 @@ func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketSta
 	saved, err := t.UpdateTicket(ctx, dbgen.UpdateTicketParams{
 		CompanyID: scope.Company, ID: ticket.ID, Status: ticket.Status, UserID: ticket.UserID, QueueID: ticket.QueueID, ConnectionID: ticket.ConnectionID,
 		Resolution: ticket.Resolution, QueuedAt: ticket.QueuedAt, StartedAt: ticket.StartedAt, ClosedAt: ticket.ClosedAt,
-		Chatbot: ticket.Chatbot, RatingAskedAt: ticket.RatingAskedAt, UpdatedAt: now,
+		Chatbot: ticket.Chatbot, RatingAskedAt: ticket.RatingAskedAt, BeginsAnew: ticket.Status != earlier && ticket.Status != chat.TicketClosed, UpdatedAt: now,
 	})
 	if err != nil || saved.Status == earlier {
 		return saved, err

@@ -14,12 +14,13 @@ import (
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// CodeUnclear is the error code of messages that the network may have accepted or not: its
-// answer was lost: with [chat.AckPending] while its report is awaited, with [chat.AckFailed] afterwards.
+// CodeUnclear is the error code of messages whose response was lost: the network may have accepted
+// them or not. The ack is [chat.AckPending] until a receipt comes or the wait for it ends, then
+// [chat.AckFailed].
 const CodeUnclear = "unclear"
 
 // MarkUnclear stores that the network may have accepted a message or not. It is not sent
-// again: a report of the network decides, until a time. It does nothing if the message is
+// again: a receipt of the network decides, until a time. It does nothing if the message is
 // not in the outbox any more.
 func (t *Tx) MarkUnclear(ctx context.Context, m Message, until time.Time) error {
 	deleted, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID)
@@ -37,8 +38,8 @@ func (t *Tx) MarkUnclear(ctx context.Context, m Message, until time.Time) error 
 	return nil
 }
 
-// GiveUpUnclear ends the wait for the network's report on a message: it has failed. A later
-// report counts nevertheless.
+// GiveUpUnclear ends the wait for the network's receipt of a message: it has failed. A later
+// receipt counts nevertheless.
 func (t *Tx) GiveUpUnclear(ctx context.Context, company int64, message string) error {
 	m, err := t.LockMessage(ctx, company, message)
 	if err != nil {
@@ -53,8 +54,8 @@ func (t *Tx) GiveUpUnclear(ctx context.Context, company int64, message string) e
 }
 
 // settleByReceipt stores that the network has accepted the message that a receipt names: its
-// own answer was lost, or is on its way. It returns nil if the receipt says nothing of a
-// message that waits for an answer.
+// response was lost, or is on its way. It returns nil if the receipt says nothing of a
+// message that waits for a response.
 func (t *Tx) settleByReceipt(ctx context.Context, scope Scope, connection Connection, remoteID string, receipt driver.Receipt) (*Message, error) {
 	m, err := t.LockMessage(ctx, connection.CompanyID, receipt.MessageID)
 	if errors.Is(err, pgx.ErrNoRows) {

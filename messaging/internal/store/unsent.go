@@ -21,9 +21,9 @@ const (
 )
 
 // RemoveConnection deletes a connection. What waits to be sent on it has failed; running
-// campaigns that send on it are cancelled, and go on with another connection. If it was the
-// company's default, the oldest of the others is now. It does nothing if there is no such
-// connection.
+// campaigns that send on it are cancelled; they continue once an administrator sets another
+// connection and starts them. If it was the company's default, the oldest of the others is now.
+// It does nothing if there is no such connection.
 func (t *Tx) RemoveConnection(ctx context.Context, company, id int64) error {
 	// Before the connection, as a process does that writes their messages.
 	campaigns, err := t.LockRunningCampaignsOfConnection(ctx, company, id)

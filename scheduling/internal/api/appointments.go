@@ -150,7 +150,7 @@ type appointmentsInput struct {
 	ProfessionalID string   `query:"professional_id" format:"uuid" doc:"Only those of this professional"`
 	ClientID       string   `query:"client_id" format:"uuid" doc:"Only those of this client"`
 	Page           int      `query:"page" minimum:"1" maximum:"100000" default:"1" doc:"Which part of the list, from 1"`
-	PerPage        int      `query:"per_page" minimum:"1" maximum:"500" default:"200" doc:"Most appointments in the answer"`
+	PerPage        int      `query:"per_page" minimum:"1" maximum:"500" default:"200" doc:"Most appointments in the response"`
 	Limit          int      `query:"limit" minimum:"0" maximum:"500" doc:"The same as per_page"`
 }
 
@@ -290,7 +290,7 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 }
 
 type createAppointmentInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key books once, for 24 hours"`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"1" maxLength:"255" doc:"The same request with the same key books once, for 24 hours"`
 	Body           struct {
 		ClientID       uuid.UUID        `json:"client_id" doc:"Client whom it is for"`
 		ProfessionalID uuid.UUID        `json:"professional_id" doc:"Professional who does it"`

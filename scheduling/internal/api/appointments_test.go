@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-func TestBook(t *testing.T) {
+func TestBookingWarnsAndRefusesTakenSlots(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	created := org.OK(201, "POST", "/appointments", org.AppointmentBody(0))
@@ -65,8 +65,24 @@ func TestIdempotencyKeyBooksOnce(t *testing.T) {
 	require.Equal(t, first["id"], org.OK(201, "POST", "/appointments", org.AppointmentBody(0), "Idempotency-Key", "k1")["id"])
 	org.Refused(409, "idempotency_key_reused", "POST", "/appointments", org.AppointmentBody(time.Hour), "Idempotency-Key", "k1")
 	org.Refused(409, "slot_unavailable", "POST", "/appointments", org.AppointmentBody(0), "Idempotency-Key", "k2")
+	refused := org.Refused(422, "validation_failed", "POST", "/appointments", org.AppointmentBody(2*time.Hour), "Idempotency-Key", "")
+	require.Equal(t, "header.Idempotency-Key", refused["errors"].([]any)[0].(object)["location"])
 	require.Len(t, org.List("/appointments"), 1)
 	require.Len(t, org.Hub.Events(org.ID), 1)
+}
+
+// Keys often have the client's address or number: only a hash is stored. A key that a version
+// before stored in clear still counts.
+func TestIdempotencyKeysAreStoredHashed(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	const key = "book-zulmira@example.com"
+	first := org.OK(201, "POST", "/appointments", org.AppointmentBody(0), "Idempotency-Key", key)
+	require.Zero(t, org.Count("scheduling.idempotency where org_id = $1 and key ~ 'zulmira'", org.ID))
+	org.Exec(`update scheduling.idempotency set key = $2 where org_id = $1`, org.ID, key)
+	require.Equal(t, first["id"], org.OK(201, "POST", "/appointments", org.AppointmentBody(0), "Idempotency-Key", key)["id"])
+	org.Refused(409, "idempotency_key_reused", "POST", "/appointments", org.AppointmentBody(time.Hour), "Idempotency-Key", key)
+	require.Equal(t, 1, org.Count("scheduling.idempotency where org_id = $1", org.ID))
 }
 
 func TestListAppointments(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/picture"
 	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
@@ -20,7 +21,7 @@ import (
 )
 
 type createChargeInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key makes one charge, for 24 hours"`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"1" maxLength:"255" doc:"The same request with the same key makes one charge, for 24 hours"`
 	Body           struct {
 		AppointmentID    nullable[uuid.UUID]     `json:"appointment_id,omitempty" doc:"null or absent: of no appointment"`
 		ClientID         optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Needed without an appointment"`
@@ -56,7 +57,7 @@ type Charge struct {
 }
 
 func toCharge(row store.PaymentDetail, zone *time.Location) (Charge, error) {
-	qrCode, err := provider.EncodeQR(pointer.ValueOrZero(row.PixCopyPaste))
+	qrCode, err := picture.QRCode(pointer.ValueOrZero(row.PixCopyPaste))
 	return Charge{toPayment(row, zone), pointer.ValueOrZero(row.PixCopyPaste), base64.StdEncoding.EncodeToString(qrCode), row.QrCodeUrl, pointer.ValueOrZero(row.Txid)}, err
 }
 

@@ -77,7 +77,7 @@ func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOu
 type searchAppointmentsInput struct {
 	PhoneQuery
 	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Only those with this status"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Most appointments in the answer"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Most appointments in the response"`
 }
 
 // FoundAppointment is an appointment in responses to connected products.

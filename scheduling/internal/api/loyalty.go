@@ -147,11 +147,18 @@ func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []store.Loya
 	return list, nil
 }
 
-// validate checks that the amounts are payable in the currency.
+// validate checks names, which stand in e-mails and on pages, and that the amounts are payable
+// in the currency.
 func (in *configureLoyaltyInput) validate(currency string) error {
 	var errs fieldErrors
+	errs.CheckOneLine(in.Body.ProgramName.Value, "body.program_name")
+	if in.Body.Terminology != nil {
+		errs.CheckOneLine(in.Body.Terminology.Singular, "body.terminology.one")
+		errs.CheckOneLine(in.Body.Terminology.Plural, "body.terminology.other")
+	}
 	errs.checkAmount(in.Body.MinSpend.Pointer(), currency, "body.min_spend")
 	for i, reward := range in.Body.Rewards.Value {
+		errs.CheckName(reward.Name, fmt.Sprintf("body.rewards[%d].name", i), maxName)
 		if reward.Type == booking.FixedDiscount {
 			errs.checkAmount(reward.Value.Pointer(), currency, fmt.Sprintf("body.rewards[%d].value", i))
 		}
@@ -294,7 +301,7 @@ func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*points
 
 type redeemRewardInput struct {
 	ByID
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key takes points once, for 24 hours"`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"1" maxLength:"255" doc:"The same request with the same key takes points once, for 24 hours"`
 	Body           struct {
 		RewardID      uuid.UUID           `json:"reward_id" doc:"What the points are exchanged for"`
 		AppointmentID optional[uuid.UUID] `json:"appointment_id,omitempty" doc:"The reward's discount is taken off its price, once"`
@@ -320,7 +327,7 @@ func (a *API) redeemReward(ctx context.Context, in *redeemRewardInput) (*pointsO
 
 type adjustPointsInput struct {
 	ByID
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key counts once, for 24 hours"`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"1" maxLength:"255" doc:"The same request with the same key counts once, for 24 hours"`
 	Body           struct {
 		Points int64  `json:"points" minimum:"-1000000" maximum:"1000000" doc:"How many to add; below 0: to take away; not 0"`
 		Reason string `json:"reason" minLength:"1" maxLength:"200" doc:"Why, for the history"`

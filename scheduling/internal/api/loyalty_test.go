@@ -27,6 +27,8 @@ func TestLoyalty(t *testing.T) {
 	for location, body := range map[string]object{
 		"body.points_per_visit": {"points_per_visit": -1}, "body.rewards[0].points": {"rewards": []object{{"name": "x", "points": 0, "type": "free_service"}}},
 		"body.points_expiration_days": {"points_expiration_days": 0}, "body.accrual_type": {"accrual_type": "hope"},
+		"body.program_name": {"program_name": "Club\r\nBcc: x@example.com"}, "body.terminology.other": {"terminology": object{"one": "star", "other": "st\u202ears"}},
+		"body.rewards[0].name": {"rewards": []object{{"name": " ", "points": 1, "type": "free_service"}}}, "body.rewards[1].name": {"rewards": []object{{"name": "x", "points": 1, "type": "free_service"}, {"name": "a\tb", "points": 1, "type": "free_service"}}},
 	} {
 		org.Invalid(location, "PUT", "/loyalty/config", body)
 	}

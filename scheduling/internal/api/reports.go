@@ -392,7 +392,7 @@ func (r PopularReport) table() [][]any {
 
 type popularInput struct {
 	ReportQuery
-	Limit int `query:"limit" minimum:"1" maximum:"50" default:"10" doc:"Most services in the answer"`
+	Limit int `query:"limit" minimum:"1" maximum:"50" default:"10" doc:"Most services in the response"`
 }
 
 func (a *API) getPopular(ctx context.Context, in *popularInput) (PopularReport, error) {

@@ -18,14 +18,14 @@ func TestParseCentsBounds(t *testing.T) {
 		"1e15": 100_000_000_000_000_000, "9999999999999999.99": 999_999_999_999_999_999, "-9999999999999999.99": -999_999_999_999_999_999,
 		"1E2": 100_00, "1e-2": 1, "100e-4": 1, "0.01": 1, "1e0": 1_00, "0e40": 0, "0.00e41": 0, "1" + strings.Repeat("0", 40) + "e-42": 1, "0." + strings.Repeat("0", 50) + "1e52": 10_00,
 	} {
-		got, err := ParseCents(text)
+		got, err := parseCents(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
 	for text, want := range map[string]error{
 		"1e16": ErrAmountTooLarge, "12345678901234567.89": ErrAmountTooLarge, "1e40": ErrAmountTooLarge, "1e41": ErrAmountTooLarge, "1e-40": ErrTooManyDecimals, "1e-41": ErrTooManyDecimals,
 	} {
-		_, err := ParseCents(text)
+		_, err := parseCents(text)
 		require.ErrorIs(t, err, want, text)
 	}
 }
@@ -120,12 +120,12 @@ func TestPhoneFormBounds(t *testing.T) {
 		"tel. 1234567": false, "tel. 12345678": true, "tel. 123456789012345": true, "tel. 1234567890123456": false,
 	} {
 		require.Equal(t, want, len(PhoneForms(text)) > 0, text)
-		require.Equal(t, want, ValidPhone(text), text)
+		require.Equal(t, want, isValidPhone(text), text)
 	}
 	const longest = 40
 	phone := "11 98765-4321" + strings.Repeat(" ", longest-len("11 98765-4321"))
-	require.True(t, ValidPhone(phone))
-	require.False(t, ValidPhone(phone+" "))
+	require.True(t, isValidPhone(phone))
+	require.False(t, isValidPhone(phone+" "))
 }
 
 func TestValidEmail(t *testing.T) {

@@ -14,7 +14,7 @@ type Cents int64
 // MaxPrice is the highest price of a service: 99999999.99.
 const MaxPrice Cents = 99_999_999_99
 
-// The errors of [ParseCents].
+// The errors of [parseCents].
 var (
 	ErrNotANumber      error = fieldError("must be a number")
 	ErrTooManyDecimals error = fieldError("must have at most two decimals")
@@ -34,9 +34,9 @@ func (f fieldError) PublicMessage() string { return string(f) }
 // overflow. No text has as many digits.
 const maxExponent = 1 << 30
 
-// ParseCents reads a JSON number such as 150, 150.5, 150.00 or 1.5e2. Decimals
+// parseCents reads a JSON number such as 150, 150.5, 150.00 or 1.5e2. Decimals
 // after the second must be zeros. It fails with one of the errors above.
-func ParseCents(text string) (Cents, error) {
+func parseCents(text string) (Cents, error) {
 	if !isJSONNumber(text) {
 		return 0, ErrNotANumber
 	}
@@ -117,12 +117,12 @@ func (c Cents) append(b []byte) []byte {
 // MarshalJSON writes a number with two decimals.
 func (c Cents) MarshalJSON() ([]byte, error) { return c.append(nil), nil }
 
-// UnmarshalJSON reads a number; see [ParseCents]. null leaves the amount as it is.
+// UnmarshalJSON reads a number; see [parseCents]. null leaves the amount as it is.
 func (c *Cents) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
 	}
-	parsed, err := ParseCents(string(b))
+	parsed, err := parseCents(string(b))
 	if err == nil {
 		*c = parsed
 	}
@@ -189,19 +189,6 @@ func (c Cents) Whole(currency string) Cents {
 		return c
 	}
 	return c - c%100
-}
-
-// MinorUnits returns the amount in the currency's smallest unit, as payment providers
-// count. The amount must be [Cents.Payable].
-func (c Cents) MinorUnits(currency string) int64 {
-	switch Decimals(currency) {
-	case 0:
-		return int64(c) / 100
-	case 3:
-		return int64(c) * 10
-	default:
-		return int64(c)
-	}
 }
 
 // PaymentStatus is how much of an appointment's price is paid.

@@ -21,7 +21,7 @@ func TestParseCents(t *testing.T) {
 		"99999999.99": MaxPrice, "9999999999999999.99": 999999999999999999,
 		"0.1": 10, "0.29": 29, "1.005000e3": 100500, // floats would miss some of these
 	} {
-		got, err := ParseCents(in)
+		got, err := parseCents(in)
 		require.NoError(t, err, in)
 		require.Equal(t, want, got, in)
 	}
@@ -31,7 +31,7 @@ func TestParseCents(t *testing.T) {
 		"1.001": ErrTooManyDecimals, "0.001": ErrTooManyDecimals, "1e-3": ErrTooManyDecimals, "1e-9999": ErrTooManyDecimals,
 		"1e18": ErrAmountTooLarge, "1e999999999999999999999": ErrAmountTooLarge, "99999999999999999999": ErrAmountTooLarge,
 	} {
-		_, err := ParseCents(in)
+		_, err := parseCents(in)
 		require.ErrorIs(t, err, want, in)
 	}
 }
@@ -58,14 +58,14 @@ func FuzzParseCents(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := ParseCents(text)
+		got, err := parseCents(text)
 		var number json.Number
 		valid := json.Unmarshal([]byte(text), &number) == nil && text == strings.TrimSpace(text) && text != "null" && !strings.HasPrefix(text, `"`)
 		require.Equal(t, valid, err != ErrNotANumber, "a JSON number or not") //nolint:errorlint // exactly this one
 		if err != nil {
 			return
 		}
-		again, err := ParseCents(got.String())
+		again, err := parseCents(got.String())
 		require.NoError(t, err)
 		require.Equal(t, got, again)
 		if exact, ok := new(big.Rat).SetString(text); ok && len(text) < 60 && !strings.ContainsAny(text, "eE") {
@@ -92,9 +92,6 @@ func TestRounding(t *testing.T) {
 
 func TestCurrencies(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, int64(1050), Cents(1050).MinorUnits("BRL"))
-	require.Equal(t, int64(10), Cents(1000).MinorUnits("JPY"))
-	require.Equal(t, int64(10500), Cents(1050).MinorUnits("KWD"))
 	require.True(t, Cents(1050).Payable("BRL"))
 	require.False(t, Cents(1050).Payable("JPY"))
 	require.True(t, Cents(1000).Payable("JPY"))

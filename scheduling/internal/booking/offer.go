@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxBufferMinutes is the longest buffer before or after an appointment.
-const MaxBufferMinutes = 240
+// maxBufferMinutes is the longest buffer before or after an appointment.
+const maxBufferMinutes = 240
 
 // Service is the part of a service that decides its slots.
 type Service struct {

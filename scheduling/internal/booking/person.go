@@ -13,6 +13,9 @@ type Person struct {
 	Shared      bool // the product has another person with the contact by which clients were found
 }
 
+// HasName reports whether a name is the person's.
+func (p Person) HasName(name string) bool { return sameName(p.Name, name) }
+
 func sameName(a, b string) bool {
 	a, b = strings.Join(strings.Fields(a), " "), strings.Join(strings.Fields(b), " ")
 	return a != "" && a == b
@@ -21,16 +24,16 @@ func sameName(a, b string) bool {
 // sameEmail reports whether two addresses are the same. An empty one equals no other.
 func sameEmail(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
 
-// Agrees reports whether a client has the person's name or e-mail address. An address that
-// another person has too says nothing.
+// Agrees reports whether a client has the name of the person or the e-mail address. An address
+// that another person has too says nothing.
 func (p Person) Agrees(client Person) bool {
-	return sameName(p.Name, client.Name) || !p.SharedEmail && sameEmail(p.Email, client.Email)
+	return p.HasName(client.Name) || !p.SharedEmail && sameEmail(p.Email, client.Email)
 }
 
 // Contradicts reports whether a client has both another name and another address. A
 // single difference may be a second spelling or address of the same person.
 func (p Person) Contradicts(client Person) bool {
-	return !sameName(p.Name, client.Name) && !sameEmail(p.Email, client.Email) && p.Name != "" && client.Name != "" && p.Email != "" && client.Email != ""
+	return !p.HasName(client.Name) && !sameEmail(p.Email, client.Email) && p.Name != "" && client.Name != "" && p.Email != "" && client.Email != ""
 }
 
 // Match returns the indices of the clients with a phone number or an e-mail address that

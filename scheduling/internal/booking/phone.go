@@ -23,7 +23,7 @@ func E164(phone string) *string {
 // number, or lacks an area code that there is no default for.
 func CompletePhone(phone, areaCode string) (completed string, ok bool) {
 	completed = brazil.AddAreaCode(phone, areaCode)
-	return completed, ValidPhone(completed)
+	return completed, isValidPhone(completed)
 }
 
 // PhoneProblem returns what is wrong with a number that [CompletePhone] refuses.

@@ -25,7 +25,7 @@ func TestPhoneForms(t *testing.T) {
 		require.Nil(t, E164(sent), sent)
 	}
 	for _, phone := range hubtest.Phones {
-		require.True(t, ValidPhone(phone.Written), phone.Written)
+		require.True(t, isValidPhone(phone.Written), phone.Written)
 	}
 	for _, none := range hubtest.InvalidPhones {
 		require.Nil(t, E164(none), none)

@@ -55,8 +55,8 @@ func (r *Request) Validate(required RequiredFields) error {
 	return errs.err()
 }
 
-// ValidPhone reports whether a text has the digits of a phone number with its area code.
-func ValidPhone(text string) bool {
+// isValidPhone reports whether a text has the digits of a phone number with its area code.
+func isValidPhone(text string) bool {
 	return len(PhoneForms(text)) > 0 && len(text) <= 40 && !brazil.LacksAreaCode(text)
 }
 

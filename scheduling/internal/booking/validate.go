@@ -95,8 +95,8 @@ func (s Service) Validate() error {
 	errs.check(0 <= s.Price && s.Price <= MaxPrice, "price", "must be 0 to "+MaxPrice.String())
 	errs.checkRange(s.Capacity, 1, 100, "capacity")
 	errs.checkOptionalRange(s.SlotIntervalMinutes, minInterval, maxInterval, "slot_interval_minutes")
-	errs.checkOptionalRange(s.BufferBeforeMinutes, 0, MaxBufferMinutes, "buffer_before_minutes")
-	errs.checkOptionalRange(s.BufferAfterMinutes, 0, MaxBufferMinutes, "buffer_after_minutes")
+	errs.checkOptionalRange(s.BufferBeforeMinutes, 0, maxBufferMinutes, "buffer_before_minutes")
+	errs.checkOptionalRange(s.BufferAfterMinutes, 0, maxBufferMinutes, "buffer_after_minutes")
 	if s.RequiresDeposit {
 		errs.check(0 < s.DepositAmount && s.DepositAmount <= s.Price, "deposit_amount", "must be above 0 and at most the price")
 	}
@@ -128,8 +128,8 @@ func (p Policy) Validate() error {
 	errs.checkOptionalRange(p.MaxAdvanceDays, 1, 730, "max_advance_days")
 	errs.checkRange(p.CancelNoticeMinutes, 0, month, "cancel_notice_minutes")
 	errs.checkRange(p.RescheduleNoticeMinutes, 0, month, "reschedule_notice_minutes")
-	errs.checkRange(p.BufferBeforeMinutes, 0, MaxBufferMinutes, "buffer_before_minutes")
-	errs.checkRange(p.BufferAfterMinutes, 0, MaxBufferMinutes, "buffer_after_minutes")
+	errs.checkRange(p.BufferBeforeMinutes, 0, maxBufferMinutes, "buffer_before_minutes")
+	errs.checkRange(p.BufferAfterMinutes, 0, maxBufferMinutes, "buffer_after_minutes")
 	errs.checkOptionalRange(p.MaxBookingsPerDay, 1, 200, "max_bookings_per_day")
 	errs.checkRange(p.DepositHoldMinutes, 5, 1440, "deposit_hold_minutes")
 	errs.checkOptionalRange(p.DepositRefundNoticeMinutes, 0, month, "deposit_refund_notice_minutes")

@@ -99,7 +99,7 @@ func (z *zone) time(instant int64) time.Time { return time.Unix(instant, 0).In(z
 // the longest buffers two neighbours can have together.
 func LoadRange(loc *time.Location, first, last Date) (from, until time.Time) {
 	zone := newZone(loc, first, last)
-	const margin = 2 * MaxBufferMinutes * 60
+	const margin = 2 * maxBufferMinutes * 60
 	return zone.time(zone.dayStart(first) - margin), zone.time(zone.dayStart(last+1) + margin)
 }
 

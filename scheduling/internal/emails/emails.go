@@ -33,7 +33,7 @@ const (
 	StaffRescheduled Kind = "staff_moved"
 	Campaign         Kind = "campaign"         // to inactive clients
 	CampaignMessage  Kind = "campaign_message" // the same in one line
-	AmbiguousErasure Kind = "unclear"          // which of several clients is a deleted patient
+	AmbiguousErasure Kind = "unclear"          // which client is a deleted patient
 )
 
 // Data is the data of the templates. Empty fields are left out of the text.
@@ -56,6 +56,7 @@ type Data struct {
 	Message         string // of a campaign; "" = the standard text
 	UnsubscribeURL  string // link to withdraw marketing consent
 	ClientIDs       []string
+	Unsure          string // why it is not sure which client a deleted patient is; see store.AmbiguousErasure
 }
 
 // Email is a rendered e-mail.

@@ -35,7 +35,7 @@ func (n *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	data := emails.Data{Business: org.Name, Reference: erasure.RequestID}
+	data := emails.Data{Business: org.Name, Reference: erasure.RequestID, Unsure: erasure.Reason}
 	for _, id := range erasure.Clients {
 		data.ClientIDs = append(data.ClientIDs, id.String())
 	}

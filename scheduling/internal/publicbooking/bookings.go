@@ -12,6 +12,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/picture"
 	"integrationhub/hub/module/pointer"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
@@ -49,8 +50,8 @@ func (s *Service) newBooking(org store.Org, appointment store.AppointmentDetail,
 	if charge == nil || charge.PixCopyPaste == nil {
 		return booked, nil
 	}
-	picture, err := provider.EncodeQR(*charge.PixCopyPaste)
-	encoded := base64.StdEncoding.EncodeToString(picture)
+	drawn, err := picture.QRCode(*charge.PixCopyPaste)
+	encoded := base64.StdEncoding.EncodeToString(drawn)
 	booked.Deposit.PixCopyPaste, booked.Deposit.QRCode = charge.PixCopyPaste, &encoded
 	booked.depositTxid = pointer.ValueOrZero(charge.Txid)
 	return booked, err

@@ -118,7 +118,7 @@ func (t *Tx) closeExcessCharges(ctx context.Context, appointment Appointment, re
 
 // FindChargeByKey returns the payment that answered an earlier request with the key.
 func (t *Tx) FindChargeByKey(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment PaymentDetail, found bool, err error) {
-	stored, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
+	stored, err := t.findKey(ctx, org, key)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !stored.CreatedAt.After(t.now.Add(-idempotencyTTL)) {
 		return payment, false, nil
 	}

@@ -109,7 +109,8 @@ type Contact struct {
 }
 
 // FindOrCreateClient finds the client with the contact's phone, or without a phone by
-// e-mail address, or creates one. Stored details are neither changed nor disclosed. No
+// e-mail address, or creates one. Of several clients with the phone it is the one with the
+// contact's name, or else the oldest. Stored details are neither changed nor disclosed. No
 // other transaction finds or creates the same client until this one ends.
 func (t *Tx) FindOrCreateClient(ctx context.Context, org uuid.UUID, contact Contact) (Client, error) {
 	created := Client{OrgID: org, ID: NewID(), Name: contact.Name}
@@ -136,7 +137,8 @@ func (t *Tx) findClient(ctx context.Context, org uuid.UUID, contact Contact) (cl
 		if err != nil || len(matches) == 0 {
 			return client, false, err
 		}
-		return matches[0], true, nil
+		client, err = t.chooseClient(ctx, matches, contact.Name)
+		return client, err == nil, err
 	case contact.Email != "":
 		client, err = t.ClientByEmail(ctx, org, contact.Email)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -145,6 +147,24 @@ func (t *Tx) findClient(ctx context.Context, org uuid.UUID, contact Contact) (cl
 		return client, err == nil, err
 	}
 	return client, false, nil
+}
+
+// chooseClient returns the client who has the name, of several who share a phone, or the oldest
+// one. Case, accents and spaces do not matter.
+func (t *Tx) chooseClient(ctx context.Context, clients []Client, name string) (Client, error) {
+	if len(clients) == 1 {
+		return clients[0], nil
+	}
+	form, err := t.SearchForm(ctx, name)
+	if err != nil {
+		return Client{}, err
+	}
+	for _, client := range clients {
+		if (booking.Person{Name: form}).Agrees(booking.Person{Name: client.NameSearch}) {
+			return client, nil
+		}
+	}
+	return clients[0], nil
 }
 
 // contactOverride is the name and address for an appointment's e-mails, where they differ

@@ -51,3 +51,17 @@ func TestEventsAndChangesAreAtomic(t *testing.T) {
 	require.Equal(t, "appointment.noshow", events[3].Type)
 	require.Equal(t, object{"appointment_id": missed, "client_phone": "+5511987654321"}, events[3].Data)
 }
+
+// Who has neither a phone number nor an address is not named: it helps nobody to find them, and
+// the name of an erased client is a placeholder.
+func TestEventsNameNobodyWithoutAContact(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	body := org.AppointmentBody(0)
+	body["client_id"] = org.OK(201, "POST", "/clients", object{"name": "Gil Paz"})["id"]
+	org.OK(201, "POST", "/appointments", body)
+	events := org.Hub.Events(org.ID)
+	require.Len(t, events, 1)
+	require.NotContains(t, events[0].Data, "client_name")
+	require.Empty(t, events[0].Data["client_phone"])
+}

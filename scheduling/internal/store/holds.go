@@ -102,7 +102,7 @@ func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool,
 	if request.Idempotency == nil {
 		_, err = t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
 	} else {
-		stored, err = t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: request.Org.ID, Operation: request.Idempotency.Operation, Key: request.Idempotency.Key})
+		stored, err = t.findKey(ctx, request.Org.ID, *request.Idempotency)
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil

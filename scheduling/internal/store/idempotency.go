@@ -3,6 +3,9 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -21,16 +24,30 @@ type IdempotencyKey struct {
 // idempotencyTTL is how long an Idempotency-Key is stored.
 const idempotencyTTL = 24 * time.Hour
 
+// hashKey returns what is stored of a key: callers put names, numbers and addresses into keys,
+// which an erasure would not find.
+func (t *Tx) hashKey(org uuid.UUID, key IdempotencyKey) string {
+	mac := hmac.New(sha256.New, t.Host.Sealer.Derive("idempotency keys"))
+	mac.Write(org[:])
+	mac.Write([]byte(key.Key))
+	return "hmac:" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// findKey returns what is stored of a key, however old, or [pgx.ErrNoRows].
+func (t *Tx) findKey(ctx context.Context, org uuid.UUID, key IdempotencyKey) (dbgen.Idempotency, error) {
+	return t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: t.hashKey(org, key), ClearKey: key.Key})
+}
+
 // claimIdempotencyKey reserves the key for this request, or decodes the answer stored
 // under it and returns found. A key used for another request is a [hub.ErrConflict].
 func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key IdempotencyKey, stored any) (found bool, err error) {
 	inserted, err := t.InsertIdempotencyKey(ctx, dbgen.InsertIdempotencyKeyParams{
-		OrgID: org, Operation: key.Operation, Key: key.Key, RequestHash: key.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
+		OrgID: org, Operation: key.Operation, Key: t.hashKey(org, key), ClearKey: key.Key, RequestHash: key.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
 	})
 	if err != nil || inserted > 0 {
 		return false, err
 	}
-	answer, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
+	answer, err := t.findKey(ctx, org, key)
 	if err != nil {
 		return false, err
 	}
@@ -52,5 +69,5 @@ func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey,
 		return err
 	}
 	created := 201
-	return t.StoreIdempotentAnswer(ctx, dbgen.StoreIdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: encoded})
+	return t.StoreIdempotentAnswer(ctx, dbgen.StoreIdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: t.hashKey(org, key), Status: &created, Answer: encoded})
 }

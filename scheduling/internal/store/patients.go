@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/names"
 	"integrationhub/scheduling/internal/booking"
@@ -23,6 +24,7 @@ type patientEvent struct {
 	ID          string   `json:"patient_id"`
 	Phone       string   `json:"phone"`
 	Phones      []string `json:"phones"` // earlier and linked numbers, without the present one
+	Names       []string `json:"names"`  // earlier ones, by which only clients with one of Phones are known
 	Name        string   `json:"name"`
 	Email       string   `json:"email"`
 	Changed     []string `json:"changed_fields"`
@@ -47,8 +49,25 @@ func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...str
 
 // personOf returns the patient in the form clients are compared with.
 func (t *Tx) personOf(ctx context.Context, p patientEvent) (booking.Person, error) {
-	name, err := t.SearchForm(ctx, p.Name)
-	return booking.Person{Name: name, Email: p.Email, SharedEmail: p.EmailShared, Shared: p.PhoneShared}, err
+	person := booking.Person{Email: p.Email, SharedEmail: p.EmailShared, Shared: p.PhoneShared}
+	var err error
+	if person.Name, err = t.SearchForm(ctx, p.Name); err != nil {
+		return person, err
+	}
+	return person, nil
+}
+
+// earlierPersons returns a patient, and the patient under each earlier name.
+func (t *Tx) earlierPersons(ctx context.Context, p patientEvent, present booking.Person) ([]booking.Person, error) {
+	persons := []booking.Person{present}
+	for _, earlier := range p.Names[:min(len(p.Names), events.MaxEarlierNames)] {
+		name, err := t.SearchForm(ctx, earlier)
+		if err != nil {
+			return nil, err
+		}
+		persons = append(persons, booking.Person{Name: name})
+	}
+	return persons, nil
 }
 
 func personsOf(clients []Client) []booking.Person {
@@ -70,11 +89,12 @@ func matchingClients(person booking.Person, clients []Client) (list []Client) {
 	return list
 }
 
-// agreeingClients returns the clients with the person's name or address, without those
-// in excluded.
-func agreeingClients(person booking.Person, clients, excluded []Client) (list []Client) {
+// agreeingClients returns the clients with the name or address of one of the persons, without
+// those in excluded.
+func agreeingClients(persons []booking.Person, clients, excluded []Client) (list []Client) {
 	for i, candidate := range personsOf(clients) {
-		if person.Agrees(candidate) && !containsClient(excluded, clients[i].ID) {
+		agrees := func(person booking.Person) bool { return person.Agrees(candidate) }
+		if slices.ContainsFunc(persons, agrees) && !containsClient(excluded, clients[i].ID) {
 			list = append(list, clients[i])
 		}
 	}
@@ -86,8 +106,8 @@ func containsClient(list []Client, id uuid.UUID) bool {
 }
 
 // handlePatientDeleted erases the client who is the patient. If several clients may be
-// the patient, or the only one has another name and address, no client is erased and
-// the organization is asked.
+// the patient, or the only one has another name and address, or only an earlier number, no
+// client is erased and the organization is asked.
 func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patientEvent) error {
 	contacts := []Contact{{Phone: p.Phone}, {Email: p.Email}}
 	for _, phone := range p.Phones {
@@ -127,9 +147,13 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 		found = nil // erasure is final, so ask instead
 	}
 	// A former number of the patient may belong to another person now.
-	found = append(found, agreeingClients(person, others, found)...)
+	persons, err := t.earlierPersons(ctx, p, person)
+	if err != nil {
+		return err
+	}
+	found = append(found, agreeingClients(persons, others, found)...)
 	if len(found) == 0 {
-		return t.enqueueAmbiguousErasure(ctx, event, p, append(candidates, others...))
+		return t.enqueueAmbiguousErasure(ctx, event, p, candidates, others)
 	}
 	if err := t.addErasureTraces(ctx, event, p, found); err != nil {
 		return err
@@ -176,25 +200,38 @@ func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, p patientEve
 	return t.Host.Erasures.AddTraces(ctx, t.Raw, event, traces)
 }
 
-// AmbiguousErasure is a deleted patient who may be one of several clients.
+// AmbiguousErasure is a deleted patient of whom it is not sure which client that is.
 type AmbiguousErasure struct {
 	Org       uuid.UUID   `json:"org_id"`
 	RequestID string      `json:"deletion_request_id"` // the clinic's
 	Clients   []uuid.UUID `json:"clients"`             // the possible clients
+	Reason    string      `json:"reason"`              // why no client was erased; "" = several may be the patient
 }
 
+// Reasons of an [AmbiguousErasure].
+const (
+	ReasonOtherName     = "other_name"     // the only client with the patient's number or address has another name
+	ReasonEarlierNumber = "earlier_number" // the clients have an earlier number of the patient, and another name
+)
+
 // enqueueAmbiguousErasure asks the organization which client the deleted patient is.
-func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patientEvent, candidates []Client) error {
+func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patientEvent, candidates, others []Client) error {
 	erasure := AmbiguousErasure{Org: event.TenantID}
+	switch {
+	case len(candidates) == 0:
+		erasure.Reason = ReasonEarlierNumber
+	case len(candidates) == 1 && len(others) == 0:
+		erasure.Reason = ReasonOtherName
+	}
 	if id, err := uuid.Parse(p.Request); err == nil {
 		erasure.RequestID = id.String()
 	}
-	for _, client := range candidates {
+	for _, client := range slices.Concat(candidates, others) {
 		if !slices.Contains(erasure.Clients, client.ID) && len(erasure.Clients) < maxAmbiguousClients {
 			erasure.Clients = append(erasure.Clients, client.ID)
 		}
 	}
-	t.Host.Log.Warn("a deleted patient may be one of several clients; nobody was erased", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
+	t.Host.Log.Warn("it is not sure which client a deleted patient is; nobody was erased", "reason", erasure.Reason, "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
 	payload, err := json.Marshal(erasure)
 	if err != nil {
 		return err
@@ -285,10 +322,10 @@ func (s *Store) UpdateClientFromPatient(ctx context.Context, change PatientChang
 	})
 }
 
-// clientsNamed returns the clients with the person's name.
+// clientsNamed returns the clients with the name of the person.
 func clientsNamed(person booking.Person, clients []Client) (list []Client) {
 	for i, candidate := range personsOf(clients) {
-		if (booking.Person{Name: person.Name}).Agrees(candidate) {
+		if person.HasName(candidate.Name) {
 			list = append(list, clients[i])
 		}
 	}

@@ -100,6 +100,62 @@ func TestDeletedPatientUnderOtherNumbers(t *testing.T) {
 	org.RequireErased(map[string]bool{ids[1]: false})
 }
 
+// Who has an earlier number of the patient is erased under a name that the patient has or had.
+// Under another name it may be a stranger, who was given the number: the organization is asked,
+// and reads why.
+func TestDeletedPatientUnderAnEarlierNumber(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}})
+	ids := org.AddClients(object{"name": "Elza Souza", "phone": "+5511911110000"}, object{"name": "Rui Reis", "phone": "+5511922220000"}, object{"name": "Eva Luz", "phone": "+5511933330000", "email": "eva@example.com"})
+	request := uuid.NewString()
+	deleted := func(id string, data object) error {
+		data["deletion_request_id"] = request
+		return org.ReceiveEvent(id, "patient.deleted", data)
+	}
+	require.NoError(t, deleted("evt_1123456789abcdef", object{"phone": "+5511944440000", "phones": []string{"+5511911110000"}, "name": "Elza Lima", "names": []string{"Elza", "ELZA  SOUZA"}}))
+	require.ErrorIs(t, deleted("evt_2123456789abcdef", object{"phone": "+5511944440000", "phones": []string{"+5511922220000"}, "name": "Elza Lima", "names": []string{"Elza Souza"}}), module.ErrIgnored)
+	org.RequireErased(map[string]bool{ids[0]: true, ids[1]: false, ids[2]: false})
+	_, text := org.WaitForEmails("desk@example.com", 1)
+	for _, part := range []string{"é um número antigo dela, e o nome é outro", ids[1], request, "DELETE /api/v1/clients/{id}"} {
+		require.Contains(t, text, part)
+	}
+	require.NotContains(t, text, "Mais de um cliente")
+	require.NotContains(t, text, ids[2])
+
+	// Several clients of earlier numbers: the text does not speak of one.
+	more := org.AddClients(object{"name": "Gil Reis", "phone": "+5511966660000"})
+	require.ErrorIs(t, deleted("evt_4123456789abcdef", object{"phone": "+5511944440000", "phones": []string{"+5511922220000", "+5511966660000"}, "name": "Elza Lima"}), module.ErrIgnored)
+	_, text = org.WaitForEmails("desk@example.com", 2)
+	for _, part := range []string{"são números antigos dela, e os nomes são outros", "Pode ser um destes:", "Se não for nenhum deles", ids[1], more[0]} {
+		require.Contains(t, text, part)
+	}
+	require.NotContains(t, text, "este cliente")
+
+	require.ErrorIs(t, deleted("evt_3123456789abcdef", object{"phone": "+5511933330000", "name": "Ivo Luz", "email": "ivo@example.com"}), module.ErrIgnored)
+	_, text = org.WaitForEmails("desk@example.com", 3)
+	require.Contains(t, text, "tem o número ou o e-mail dessa pessoa, mas outro nome")
+	require.Contains(t, text, ids[2])
+}
+
+// Earlier names say whose an earlier number was, and nothing of the present number and address,
+// which another person has too.
+func TestDeletedPatientWithEarlierNames(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	const shared, earlier = "+5511911110000", "+5511922220000"
+	ids := org.AddClients(object{"name": "Rosa Lima", "phone": shared, "email": "family@example.com"}, object{"name": "Ana Souza", "phone": earlier})
+	deleted := func(id string, data object) error {
+		data["name"], data["names"], data["phones"] = "Ana Reis", []string{"Rosa Lima", "Ana Souza"}, []string{earlier}
+		return org.ReceiveEvent(id, "patient.deleted", data)
+	}
+	require.NoError(t, deleted("evt_1123456789abcdef", object{"phone": shared, "phone_shared": true}))
+	org.RequireErased(map[string]bool{ids[0]: false, ids[1]: true})
+	other := org.AddClients(object{"name": "Ana Souza", "phone": earlier})[0]
+	require.NoError(t, deleted("evt_2123456789abcdef", object{"email": "family@example.com", "email_shared": true}))
+	org.RequireErased(map[string]bool{ids[0]: false, other: true})
+}
+
 // An address that another patient has too does not say who is meant: a child's deletion must
 // not erase the mother, who shares it.
 func TestDeletedPatientWithASharedAddress(t *testing.T) {

@@ -1,6 +1,8 @@
-// Package store holds the SQL of the scheduling service: queries/*.sql, the code
-// sqlc generates from them in dbgen, and the changes that need several statements. A change publishes its events here, in its own transaction, so that no
-// caller can skip them.
+// Package store holds the SQL of the scheduling service: queries/*.sql, the code sqlc generates
+// from them in dbgen, and the changes that need several statements. A change that is a method here
+// publishes its events in its own transaction. Queries of dbgen publish nothing: outside of this
+// package appointments, clients and payments are only read, but for the writes that silentWrites
+// lists in hub/hubtest/queries_test.go.
 package store
 
 //go:generate make -C ../../.. generate

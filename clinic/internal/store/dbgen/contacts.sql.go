@@ -177,7 +177,7 @@ func (q *Queries) PatientHasPhone(ctx context.Context, arg PatientHasPhoneParams
 
 const patientsByEarlierName = `-- name: PatientsByEarlierName :many
 select distinct patient_id from clinic.earlier_contacts
-where clinic_id = $1 and env = $2 and patient_id = any($3::uuid[]) and kind = 'name' and value_hmac = any($4::bytea[])
+where clinic_id = $1 and env = $2 and patient_id = any($3::uuid[]) and kind in ('name', 'former_name') and value_hmac = any($4::bytea[])
 `
 
 type PatientsByEarlierNameParams struct {

@@ -38,7 +38,7 @@ func (q *Queries) CountDeletionRequests(ctx context.Context, arg CountDeletionRe
 }
 
 const deletionPeers = `-- name: DeletionPeers :many
-select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note from clinic.deletion_peers where clinic_id = $1 and env = $2 and request_id = $3 order by product
+select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note, disconnected_at from clinic.deletion_peers where clinic_id = $1 and env = $2 and request_id = $3 order by product
 `
 
 func (q *Queries) DeletionPeers(ctx context.Context, clinicID uuid.UUID, env hub.Environment, requestID uuid.UUID) ([]DeletionPeer, error) {
@@ -60,6 +60,7 @@ func (q *Queries) DeletionPeers(ctx context.Context, clinicID uuid.UUID, env hub
 			&i.AcknowledgedAt,
 			&i.AcknowledgedBy,
 			&i.Note,
+			&i.DisconnectedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -225,6 +226,32 @@ func (q *Queries) InsertDeletionRequest(ctx context.Context, arg InsertDeletionR
 	return i, err
 }
 
+const insertDisconnectedPeer = `-- name: InsertDisconnectedPeer :exec
+insert into clinic.deletion_peers (clinic_id, env, request_id, product, integration_id, status, disconnected_at)
+values ($1, $2, $3, $4, $5, 'failed', $6::timestamptz)
+`
+
+type InsertDisconnectedPeerParams struct {
+	ClinicID       uuid.UUID
+	Env            hub.Environment
+	RequestID      uuid.UUID
+	Product        string
+	IntegrationID  uuid.UUID
+	DisconnectedAt time.Time
+}
+
+func (q *Queries) InsertDisconnectedPeer(ctx context.Context, arg InsertDisconnectedPeerParams) error {
+	_, err := q.db.Exec(ctx, insertDisconnectedPeer,
+		arg.ClinicID,
+		arg.Env,
+		arg.RequestID,
+		arg.Product,
+		arg.IntegrationID,
+		arg.DisconnectedAt,
+	)
+	return err
+}
+
 const lockDeletionRequest = `-- name: LockDeletionRequest :one
 select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests where clinic_id = $1 and env = $2 and id = $3 for update
 `
@@ -295,7 +322,7 @@ func (q *Queries) OpenDeletionRequests(ctx context.Context, arg OpenDeletionRequ
 }
 
 const peersOfDeletionRequests = `-- name: PeersOfDeletionRequests :many
-select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note from clinic.deletion_peers
+select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note, disconnected_at from clinic.deletion_peers
 where (clinic_id, env, request_id) in (select unnest($1::uuid[]), unnest($2::text[]), unnest($3::uuid[])) order by product
 `
 
@@ -318,6 +345,7 @@ func (q *Queries) PeersOfDeletionRequests(ctx context.Context, clinics []uuid.UU
 			&i.AcknowledgedAt,
 			&i.AcknowledgedBy,
 			&i.Note,
+			&i.DisconnectedAt,
 		); err != nil {
 			return nil, err
 		}

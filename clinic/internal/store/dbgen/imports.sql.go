@@ -65,7 +65,7 @@ func (q *Queries) DeleteUnchangedImportMatches(ctx context.Context, clinicID uui
 }
 
 const importByID = `-- name: ImportByID :one
-select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at from clinic.imports where clinic_id = $1 and env = $2 and id = $3
+select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at, full_rows_until from clinic.imports where clinic_id = $1 and env = $2 and id = $3
 `
 
 func (q *Queries) ImportByID(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Import, error) {
@@ -95,6 +95,7 @@ func (q *Queries) ImportByID(ctx context.Context, clinicID uuid.UUID, env hub.En
 		&i.Undone,
 		&i.Kept,
 		&i.UndoFinishedAt,
+		&i.FullRowsUntil,
 	)
 	return i, err
 }
@@ -223,7 +224,7 @@ func (q *Queries) ImportWarningLines(ctx context.Context, clinicID uuid.UUID, en
 }
 
 const importsPage = `-- name: ImportsPage :many
-select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at from clinic.imports where clinic_id = $1 and env = $2 order by id desc limit $4::int offset $3::int
+select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at, full_rows_until from clinic.imports where clinic_id = $1 and env = $2 order by id desc limit $4::int offset $3::int
 `
 
 type ImportsPageParams struct {
@@ -271,6 +272,7 @@ func (q *Queries) ImportsPage(ctx context.Context, arg ImportsPageParams) ([]Imp
 			&i.Undone,
 			&i.Kept,
 			&i.UndoFinishedAt,
+			&i.FullRowsUntil,
 		); err != nil {
 			return nil, err
 		}
@@ -426,7 +428,7 @@ func (q *Queries) InsertImportWarnings(ctx context.Context, arg InsertImportWarn
 }
 
 const lockImport = `-- name: LockImport :one
-select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for update
+select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at, full_rows_until from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for update
 `
 
 func (q *Queries) LockImport(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Import, error) {
@@ -456,30 +458,32 @@ func (q *Queries) LockImport(ctx context.Context, clinicID uuid.UUID, env hub.En
 		&i.Undone,
 		&i.Kept,
 		&i.UndoFinishedAt,
+		&i.FullRowsUntil,
 	)
 	return i, err
 }
 
 const updateImportProgress = `-- name: UpdateImportProgress :exec
 update clinic.imports set status = $1, created = created + $2, updated = updated + $3, skipped = skipped + $4,
-    failed = failed + $5, warned = warned + $6, position = $7, line = $8, problem = $9, finished_at = $10
-where clinic_id = $11 and env = $12 and id = $13
+    failed = failed + $5, warned = warned + $6, position = $7, line = $8, full_rows_until = $9, problem = $10, finished_at = $11
+where clinic_id = $12 and env = $13 and id = $14
 `
 
 type UpdateImportProgressParams struct {
-	Status     string
-	Created    int
-	Updated    int
-	Skipped    int
-	Failed     int
-	Warned     int
-	Position   int64
-	Line       int
-	Problem    *string
-	FinishedAt *time.Time
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	ID         uuid.UUID
+	Status        string
+	Created       int
+	Updated       int
+	Skipped       int
+	Failed        int
+	Warned        int
+	Position      int64
+	Line          int
+	FullRowsUntil int
+	Problem       *string
+	FinishedAt    *time.Time
+	ClinicID      uuid.UUID
+	Env           hub.Environment
+	ID            uuid.UUID
 }
 
 func (q *Queries) UpdateImportProgress(ctx context.Context, arg UpdateImportProgressParams) error {
@@ -492,6 +496,7 @@ func (q *Queries) UpdateImportProgress(ctx context.Context, arg UpdateImportProg
 		arg.Warned,
 		arg.Position,
 		arg.Line,
+		arg.FullRowsUntil,
 		arg.Problem,
 		arg.FinishedAt,
 		arg.ClinicID,

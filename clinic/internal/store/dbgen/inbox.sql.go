@@ -435,6 +435,74 @@ func (q *Queries) InsertInboxEntry(ctx context.Context, arg InsertInboxEntryPara
 	return err
 }
 
+const lockEntriesAboutSame = `-- name: LockEntriesAboutSame :many
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = 'open' and i.id = any(array(
+    select b.id from (select distinct a.source, a.external_id from clinic.inbox a where a.clinic_id = $1 and a.env = $2 and a.id = any($3::uuid[])
+        and a.patient_id = $4::uuid and a.status = 'linked' and a.external_id is not null) s
+    join clinic.inbox b on b.clinic_id = $1 and b.env = $2 and b.status = 'open'
+        and b.source = s.source and b.external_id = s.external_id and b.meant_for is null and b.phone_key is distinct from $5::text
+    order by b.occurred_at, b.id limit $6::int))
+order by i.id for update
+`
+
+type LockEntriesAboutSameParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Ids       []uuid.UUID
+	PatientID uuid.UUID
+	PhoneKey  string
+	RowLimit  int
+}
+
+// Open entries about the tickets and appointments of those of some entries that are linked to a patient by now, without those
+// that have the phone key, which the linking reaches by itself: the oldest, in the order of their ids to avoid deadlocks.
+func (q *Queries) LockEntriesAboutSame(ctx context.Context, arg LockEntriesAboutSameParams) ([]InboxEntry, error) {
+	rows, err := q.db.Query(ctx, lockEntriesAboutSame,
+		arg.ClinicID,
+		arg.Env,
+		arg.Ids,
+		arg.PatientID,
+		arg.PhoneKey,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxEntry{}
+	for rows.Next() {
+		var i InboxEntry
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Source,
+			&i.EventID,
+			&i.EventType,
+			&i.OccurredAt,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Name,
+			&i.ExternalID,
+			&i.DataEnc,
+			&i.Status,
+			&i.PatientID,
+			&i.SettledBy,
+			&i.SettledAt,
+			&i.ReceivedAt,
+			&i.EmailHmac,
+			&i.MeantFor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockInboxEntries = `-- name: LockInboxEntries :many
 select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox where clinic_id = $1 and env = $2 and id = any($3::uuid[]) and (status = 'open' or id = $4) order by id for update
 `
@@ -652,6 +720,60 @@ func (q *Queries) SettleInboxEntry(ctx context.Context, arg SettleInboxEntryPara
 		&i.MeantFor,
 	)
 	return i, err
+}
+
+const subjectsStillWaiting = `-- name: SubjectsStillWaiting :many
+select s.source, s.external_id::text as external_id from (select distinct a.source, a.external_id from clinic.inbox a where a.clinic_id = $1 and a.env = $2
+    and a.id = any($3::uuid[]) and a.patient_id = $4::uuid and a.status = 'linked' and a.external_id is not null) s
+where exists (select from clinic.inbox b where b.clinic_id = $1 and b.env = $2 and b.status = 'open' and b.source = s.source and b.external_id = s.external_id
+    and b.meant_for is null and b.phone_key is distinct from $5::text and (b.occurred_at, b.id) > ($6::timestamptz, $7::uuid))
+and not exists (select from clinic.linkings l where l.clinic_id = $1 and l.env = $2 and l.patient_id = $4 and l.source = s.source
+    and l.external_id = s.external_id and (l.after_at, l.after_id) <= ($6, $7))
+order by s.source, s.external_id
+`
+
+type SubjectsStillWaitingParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Ids       []uuid.UUID
+	PatientID uuid.UUID
+	PhoneKey  string
+	AfterAt   time.Time
+	AfterID   uuid.UUID
+}
+
+type SubjectsStillWaitingRow struct {
+	Source     string
+	ExternalID string
+}
+
+// The tickets and appointments of which LockEntriesAboutSame finds entries after a cursor, without those that a linking reaches.
+func (q *Queries) SubjectsStillWaiting(ctx context.Context, arg SubjectsStillWaitingParams) ([]SubjectsStillWaitingRow, error) {
+	rows, err := q.db.Query(ctx, subjectsStillWaiting,
+		arg.ClinicID,
+		arg.Env,
+		arg.Ids,
+		arg.PatientID,
+		arg.PhoneKey,
+		arg.AfterAt,
+		arg.AfterID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SubjectsStillWaitingRow{}
+	for rows.Next() {
+		var i SubjectsStillWaitingRow
+		if err := rows.Scan(&i.Source, &i.ExternalID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const uniquePatientsByPhone = `-- name: UniquePatientsByPhone :many

@@ -66,6 +66,7 @@ type DeletionPeer struct {
 	AcknowledgedAt *time.Time
 	AcknowledgedBy *uuid.UUID
 	Note           *string
+	DisconnectedAt *time.Time
 }
 
 type DeletionRequest struct {
@@ -131,6 +132,7 @@ type Import struct {
 	Undone         int
 	Kept           int
 	UndoFinishedAt *time.Time
+	FullRowsUntil  int
 }
 
 type ImportDraft struct {

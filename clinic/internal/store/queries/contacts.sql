@@ -5,7 +5,7 @@ on conflict (clinic_id, env, patient_id, kind, value_hmac) do nothing;
 -- name: PatientsByEarlierName :many
 -- Those of some patients who have one of the hashes of a name.
 select distinct patient_id from clinic.earlier_contacts
-where clinic_id = @clinic_id and env = @env and patient_id = any(@patients::uuid[]) and kind = 'name' and value_hmac = any(@hashes::bytea[]);
+where clinic_id = @clinic_id and env = @env and patient_id = any(@patients::uuid[]) and kind in ('name', 'former_name') and value_hmac = any(@hashes::bytea[]);
 
 -- name: DeleteEarlierContacts :many
 delete from clinic.earlier_contacts where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning id, kind, value_enc;

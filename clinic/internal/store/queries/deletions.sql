@@ -30,6 +30,10 @@ update clinic.deletion_requests set status = $4, completed_at = $5 where clinic_
 -- name: InsertDeletionPeer :exec
 insert into clinic.deletion_peers (clinic_id, env, request_id, product, integration_id) values ($1, $2, $3, $4, $5);
 
+-- name: InsertDisconnectedPeer :exec
+insert into clinic.deletion_peers (clinic_id, env, request_id, product, integration_id, status, disconnected_at)
+values ($1, $2, $3, $4, $5, 'failed', @disconnected_at::timestamptz);
+
 -- name: DeletionPeers :many
 select * from clinic.deletion_peers where clinic_id = $1 and env = $2 and request_id = $3 order by product;
 

@@ -25,7 +25,7 @@ select line, error from clinic.import_errors where clinic_id = $1 and env = $2 a
 
 -- name: UpdateImportProgress :exec
 update clinic.imports set status = @status, created = created + @created, updated = updated + @updated, skipped = skipped + @skipped,
-    failed = failed + @failed, warned = warned + @warned, position = @position, line = @line, problem = @problem, finished_at = @finished_at
+    failed = failed + @failed, warned = warned + @warned, position = @position, line = @line, full_rows_until = @full_rows_until, problem = @problem, finished_at = @finished_at
 where clinic_id = @clinic_id and env = @env and id = @id;
 
 -- name: CountImportErrors :one

@@ -52,6 +52,27 @@ where i.clinic_id = @clinic_id and i.env = @env and i.id <> @id and i.id = any(a
         order by c.occurred_at, c.id limit @row_limit::int) z))
 order by i.occurred_at, i.id limit @row_limit::int;
 
+-- name: LockEntriesAboutSame :many
+-- Open entries about the tickets and appointments of those of some entries that are linked to a patient by now, without those
+-- that have the phone key, which the linking reaches by itself: the oldest, in the order of their ids to avoid deadlocks.
+select * from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = 'open' and i.id = any(array(
+    select b.id from (select distinct a.source, a.external_id from clinic.inbox a where a.clinic_id = @clinic_id and a.env = @env and a.id = any(@ids::uuid[])
+        and a.patient_id = @patient_id::uuid and a.status = 'linked' and a.external_id is not null) s
+    join clinic.inbox b on b.clinic_id = @clinic_id and b.env = @env and b.status = 'open'
+        and b.source = s.source and b.external_id = s.external_id and b.meant_for is null and b.phone_key is distinct from @phone_key::text
+    order by b.occurred_at, b.id limit @row_limit::int))
+order by i.id for update;
+
+-- name: SubjectsStillWaiting :many
+-- The tickets and appointments of which LockEntriesAboutSame finds entries after a cursor, without those that a linking reaches.
+select s.source, s.external_id::text as external_id from (select distinct a.source, a.external_id from clinic.inbox a where a.clinic_id = @clinic_id and a.env = @env
+    and a.id = any(@ids::uuid[]) and a.patient_id = @patient_id::uuid and a.status = 'linked' and a.external_id is not null) s
+where exists (select from clinic.inbox b where b.clinic_id = @clinic_id and b.env = @env and b.status = 'open' and b.source = s.source and b.external_id = s.external_id
+    and b.meant_for is null and b.phone_key is distinct from @phone_key::text and (b.occurred_at, b.id) > (@after_at::timestamptz, @after_id::uuid))
+and not exists (select from clinic.linkings l where l.clinic_id = @clinic_id and l.env = @env and l.patient_id = @patient_id and l.source = s.source
+    and l.external_id = s.external_id and (l.after_at, l.after_id) <= (@after_at, @after_id))
+order by s.source, s.external_id;
+
 -- name: LockInboxEntries :many
 -- The entry @id, and those of the others that are still open, in the order of their ids to avoid deadlocks.
 select * from clinic.inbox where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]) and (status = 'open' or id = @id) order by id for update;

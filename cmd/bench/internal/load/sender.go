@@ -2,12 +2,13 @@ package load
 
 import (
 	"encoding/json"
-	"integrationhub/cmd/bench/internal/payload"
-	"integrationhub/cmd/bench/internal/records"
-	"integrationhub/hub"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"integrationhub/cmd/bench/internal/payload"
+	"integrationhub/cmd/bench/internal/records"
+	"integrationhub/hub"
 )
 
 // sender sends one POST at a time and reuses its buffers.

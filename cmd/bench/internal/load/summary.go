@@ -1,9 +1,10 @@
 package load
 
 import (
-	"integrationhub/cmd/bench/internal/records"
 	"strconv"
 	"time"
+
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // Summary is what the generator prints.

@@ -148,7 +148,7 @@ func send[T any](ctx context.Context, c *Client, request call) (Reply[T], error)
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerMax+1))
 	if err != nil {
-		return reply, &ConnectError{URL: c.base, Err: fmt.Errorf("reading the answer: %w", err)}
+		return reply, &ConnectError{URL: c.base, Err: fmt.Errorf("reading the response: %w", err)}
 	}
 	if len(raw) > answerMax {
 		return reply, &AnswerError{URL: c.base + request.path, Reason: "it is larger than 256 MiB"}

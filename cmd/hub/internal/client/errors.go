@@ -40,7 +40,7 @@ type Field struct {
 func (p *Problem) Error() string {
 	text := p.Detail
 	if text == "" {
-		text = "the hub answered " + strconv.Itoa(p.Status) + " " + http.StatusText(p.Status)
+		text = "the hub responded " + strconv.Itoa(p.Status) + " " + http.StatusText(p.Status)
 	}
 	switch {
 	case p.Code != "" && p.RequestID != "":
@@ -109,7 +109,7 @@ type AnswerError struct {
 
 // Error implements error.
 func (e *AnswerError) Error() string {
-	return "reading the answer of " + e.URL + ": " + e.Reason
+	return "reading the response of " + e.URL + ": " + e.Reason
 }
 
 // problemMax is the most that is read of an error answer, in bytes.
@@ -126,7 +126,7 @@ func readProblem(resp *http.Response, address string) *Problem {
 	}
 	p.Status, p.IsForeign = resp.StatusCode, !isFromHub(resp)
 	if p.Detail == "" {
-		p.Detail = fmt.Sprintf("%s answered %d %s", address, resp.StatusCode, http.StatusText(resp.StatusCode))
+		p.Detail = fmt.Sprintf("%s responded %d %s", address, resp.StatusCode, http.StatusText(resp.StatusCode))
 		if location := resp.Header.Get("Location"); location != "" {
 			p.Detail += "; redirects are not followed"
 		}

@@ -103,7 +103,7 @@ func (d *demo) run(ctx context.Context) error {
 			return err
 		}
 	}
-	d.step("Publish one whose receiver answers 500 at first: the hub tries again after a second.",
+	d.step("Publish one whose receiver responds 500 at first: the hub tries again after a second.",
 		fmt.Sprintf("hub listen --tenant %q --fail-first 1", bakeryName))
 	flaky, err := d.publish(ctx, tenant, typeOrderPaid, 1)
 	if err != nil {
@@ -233,7 +233,7 @@ func (d *demo) awaitReceived(ctx context.Context, eventID string) error {
 		receive := d.received[eventID]
 		d.mu.Unlock()
 		for _, delivery := range receive[printed:] {
-			d.Console.Say("   %s  attempt %d  %s  answered %d", terminal.Printable(delivery.EventID), delivery.Attempt, d.Console.Signatures(delivery), delivery.Status)
+			d.Console.Say("   %s  attempt %d  %s  responded %d", terminal.Printable(delivery.EventID), delivery.Attempt, d.Console.Signatures(delivery), delivery.Status)
 			if !delivery.Verified() {
 				return fmt.Errorf("the signature of %s does not hold", eventID)
 			}
@@ -263,7 +263,7 @@ func (d *demo) showLog(ctx context.Context, events []string, flaky string) error
 		d.Console.Say("   %s  %s  %s", terminal.Printable(id), terminal.Printable(delivery.Value.EventType), terminal.Printable(delivery.Value.Status))
 	}
 	last := all[len(all)-1]
-	d.step("And every attempt: what was answered, and where the time went.", "hub deliveries show --event "+terminal.Printable(flaky))
+	d.step("And every attempt: what came back, and where the time went.", "hub deliveries show --event "+terminal.Printable(flaky))
 	if err := d.Console.Log(all); err != nil {
 		return err
 	}

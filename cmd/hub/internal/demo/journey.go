@@ -45,7 +45,7 @@ func (d *demo) showJourney(ctx context.Context, c *linkedAccounts) error {
 		return err
 	}
 	d.printAppointment(appointment)
-	d.Console.Say("\n   Two events, delivered and received: signed by the salon's side, stored together with their effect by the clinic's.\n   The second waited a moment: peers take 100 webhooks a minute, and the hub keeps below it.")
+	d.Console.Say("\n   Two events, delivered and received: signed by the salon's side, stored together with their effect by the clinic's.\n   The second came after the first: the hub sends the events of one appointment in order.")
 	return nil
 }
 
@@ -86,9 +86,9 @@ func (d *demo) follow(ctx context.Context, r route, eventType string, matches fu
 	attempts := slices.Clone(sent.Attempts)
 	slices.SortFunc(attempts, func(a, b client.Attempt) int { return a.Number - b.Number })
 	for _, attempt := range attempts {
-		outcome := fmt.Sprintf("answered %d", attempt.StatusCode)
+		outcome := fmt.Sprintf("responded %d", attempt.StatusCode)
 		if attempt.StatusCode == 0 {
-			outcome = "no answer: " + terminal.Printable(attempt.Error)
+			outcome = "no response: " + terminal.Printable(attempt.Error)
 		}
 		d.printFact(fmt.Sprintf("attempt %d", attempt.Number), "%s  %s after %.1f ms", since(began, attempt.StartedAt), outcome, attempt.Phases.TotalMS)
 	}

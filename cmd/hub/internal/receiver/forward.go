@@ -72,10 +72,10 @@ func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, body []byte) (s
 	}
 	w.WriteHeader(resp.StatusCode)
 	if err != nil {
-		return resp.StatusCode, "", fmt.Errorf("reading the answer: %w", err)
+		return resp.StatusCode, "", fmt.Errorf("reading the response: %w", err)
 	}
 	if _, err := w.Write(answer); err != nil {
-		return resp.StatusCode, "", fmt.Errorf("passing the answer back: %w", err)
+		return resp.StatusCode, "", fmt.Errorf("passing the response back: %w", err)
 	}
 	return resp.StatusCode, outcomeOf(answer), nil
 }

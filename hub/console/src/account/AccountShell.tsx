@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
-import { Account } from "../app/Account";
+import { UserMenuButton } from "../app/UserMenuButton";
 import { Frame } from "../app/Frame";
 import { basePath, type ProductName } from "../app/hosted";
 import { Sections } from "../app/Navigation";
@@ -36,7 +36,7 @@ export function AccountShell() {
 	return (
 		<Frame
 			navigation={<Sections home={{ to: "/account/$product", params: { product } }} title={account.tenant} reference={`${basePath(product)}/docs`} sections={shown.filter(({ links }) => links.length > 0)} />}
-			account={(openHelp) => <Account name={account.name} email={account.email} role={`${role} · ${account.tenant}`} onHelp={openHelp} onLeave={leave} />}
+			account={(openHelp) => <UserMenuButton name={account.name} email={account.email} role={`${role} · ${account.tenant}`} onHelp={openHelp} onLeave={leave} />}
 			searchLabel={texts.shell.search}
 			onSearch={(q) => void navigate({ to: "/account/$product/log", params: { product }, search: (was) => ({ environment: was.environment, q }) })}
 		/>

@@ -6,7 +6,7 @@ import type { components as MessagingComponents, paths as MessagingPaths } from 
 import type { components as SchedulingComponents, paths as SchedulingPaths } from "./api/scheduling";
 import { send } from "./tokens";
 
-export { read } from "../api/client";
+export { bodyOf } from "../api/client";
 
 const prefix = "/api/v1/integrations";
 

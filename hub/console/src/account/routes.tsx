@@ -4,7 +4,7 @@ import { isHosted, type ProductName } from "../app/hosted";
 import { root } from "../app/root";
 import { oneOf } from "../app/search";
 import { loadScreenTexts } from "../i18n/screens";
-import { deliverySearch } from "../ui/deliveries/search";
+import { logSearch } from "../ui/deliveries/search";
 import { shownSearch } from "../ui/delivery/search";
 import { Missing } from "../ui/states";
 import { deletionsSearch } from "./screens/deletions/search";
@@ -63,7 +63,7 @@ const keys = createRoute({
 const log = createRoute({
 	getParentRoute: () => account,
 	path: "/log",
-	validateSearch: deliverySearch,
+	validateSearch: logSearch,
 	component: lazyRouteComponent(() => import("./screens/Log"), "AccountLog"),
 });
 const delivery = createRoute({

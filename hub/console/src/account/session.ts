@@ -5,7 +5,7 @@ import { ApiError } from "../api/client";
 import { basePath, type ProductName } from "../app/hosted";
 import type { paths as ClinicPaths } from "./api/clinic";
 import type { paths as MessagingPaths } from "./api/messaging";
-import { clinic, messaging, read, scheduling } from "./client";
+import { bodyOf, clinic, messaging, scheduling } from "./client";
 import { ensureTokens, forgetTokens, keepTokens, messagingUser } from "./tokens";
 
 /** Account is who is logged in, and the tenant that the user belongs to. */
@@ -13,11 +13,11 @@ export type Account = { product: ProductName; name: string; email: string; role:
 
 const readers: Record<ProductName, () => Promise<Omit<Account, "product">>> = {
 	scheduling: async () => {
-		const [user, tenant] = await Promise.all([read(scheduling.GET("/api/v1/auth/me")), read(scheduling.GET("/api/v1/organization"))]);
+		const [user, tenant] = await Promise.all([bodyOf(scheduling.GET("/api/v1/auth/me")), bodyOf(scheduling.GET("/api/v1/organization"))]);
 		return { name: user.name, email: user.email, role: user.role, tenant: tenant.name };
 	},
 	clinic: async () => {
-		const [user, tenant] = await Promise.all([read(clinic.GET("/api/v1/auth/me")), read(clinic.GET("/api/v1/clinic"))]);
+		const [user, tenant] = await Promise.all([bodyOf(clinic.GET("/api/v1/auth/me")), bodyOf(clinic.GET("/api/v1/clinic"))]);
 		return { name: user.name, email: user.email, role: user.role, tenant: tenant.name };
 	},
 	messaging: async () => {
@@ -56,20 +56,20 @@ export async function logIn(product: ProductName, email: string, password: strin
 	if (product === "messaging") {
 		const client = createClient<MessagingPaths>({ baseUrl: basePath(product), credentials: "same-origin" });
 		client.use(fails);
-		keepTokens(product, await read(client.POST("/auth/login", { body })));
+		keepTokens(product, await bodyOf(client.POST("/auth/login", { body })));
 		return;
 	}
 	const client = createClient<Pick<ClinicPaths, "/api/v1/auth/login">>({ baseUrl: basePath(product) });
 	client.use(fails);
-	keepTokens(product, await read(client.POST("/api/v1/auth/login", { body })));
+	keepTokens(product, await bodyOf(client.POST("/api/v1/auth/login", { body })));
 }
 
 /** logOut ends the login at the product, and forgets it here in any case. */
 export async function logOut(product: ProductName) {
 	const calls: Record<ProductName, () => Promise<unknown>> = {
-		scheduling: () => read(scheduling.POST("/api/v1/auth/logout")),
-		clinic: () => read(clinic.POST("/api/v1/auth/logout")),
-		messaging: () => read(messaging.POST("/auth/logout")),
+		scheduling: () => bodyOf(scheduling.POST("/api/v1/auth/logout")),
+		clinic: () => bodyOf(clinic.POST("/api/v1/auth/logout")),
+		messaging: () => bodyOf(messaging.POST("/auth/logout")),
 	};
 	try {
 		await calls[product]();

@@ -44,11 +44,11 @@ export function whenLoginEnds(act: (product: ProductName) => void) {
 	onLoginEnd = act;
 }
 
-type Answer = Clinic["schemas"]["Session"] | Messaging["schemas"]["Session"];
+type SessionResponse = Clinic["schemas"]["Session"] | Messaging["schemas"]["Session"];
 
-/** keepTokens keeps what a login or a refresh answered. */
-export function keepTokens(product: ProductName, answer: Answer): Tokens {
-	const tokens: Tokens = "token" in answer ? { access: answer.token, user: answer.user } : { access: answer.access_token, refresh: answer.refresh_token };
+/** keepTokens keeps what a login or a refresh returned. */
+export function keepTokens(product: ProductName, session: SessionResponse): Tokens {
+	const tokens: Tokens = "token" in session ? { access: session.token, user: session.user } : { access: session.access_token, refresh: session.refresh_token };
 	current.set(product, tokens);
 	return tokens;
 }
@@ -82,10 +82,10 @@ async function callRefresh(product: ProductName): Promise<Tokens> {
 		if (!response) throw new ApiError(0);
 	}
 	if (!response.ok) throw new ApiError(response.status, (await response.json().catch(() => undefined)) as Problem | undefined);
-	const answer = (await response.json()) as Answer;
+	const session = (await response.json()) as SessionResponse;
 	// Another tab may have logged in another user, whose cookie this tab must not use unseen.
-	if (before?.user && "user" in answer && answer.user.id !== before.user.id) throw ended;
-	return keepTokens(product, answer);
+	if (before?.user && "user" in session && session.user.id !== before.user.id) throw ended;
+	return keepTokens(product, session);
 }
 
 /** refresh gets new tokens; calls at the same time, also of other tabs, share or follow each other. */

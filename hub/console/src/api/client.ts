@@ -6,7 +6,7 @@ export type Problem = components["schemas"]["Problem"];
 export type Session = components["schemas"]["BrowserSession"];
 export type Environment = "live" | "test";
 
-/** ApiError is an answer of 400 and above, or none at all (status 0). */
+/** ApiError is a response of 400 and above, or none at all (status 0). */
 export class ApiError extends Error {
 	constructor(
 		readonly status: number,
@@ -22,12 +22,12 @@ export class ApiError extends Error {
 let csrfToken = "";
 let onSessionEnd = () => {};
 
-/** setCSRFToken sets what writes repeat in a header; the session's answer has it. */
+/** setCSRFToken sets what writes repeat in a header; the session's response has it. */
 export function setCSRFToken(token: string | null) {
 	csrfToken = token ?? "";
 }
 
-/** whenSessionEnds sets what happens when an answer says that the session has ended. */
+/** whenSessionEnds sets what happens when a response says that the session has ended. */
 export function whenSessionEnds(act: () => void) {
 	onSessionEnd = act;
 }
@@ -48,9 +48,9 @@ client.use({
 	},
 });
 
-/** read returns the body of an answer, or throws an {@link ApiError}. */
-export async function read<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
-	const { data, error, response } = await answer;
+/** bodyOf returns the body of a response, or throws an {@link ApiError}. */
+export async function bodyOf<T>(pending: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+	const { data, error, response } = await pending;
 	if (!response.ok) throw new ApiError(response.status, error as Problem | undefined);
 	return data as T;
 }

@@ -1,5 +1,6 @@
 import { Link, type LinkProps, useSearch } from "@tanstack/react-router";
 import { useLanguage } from "../i18n";
+import { useAdmin } from "../ui/useAdmin";
 import icon from "./icon.svg";
 import classes from "./Navigation.module.css";
 import { sections } from "./sections";
@@ -36,5 +37,7 @@ export function Sections({ home, title, sections, reference }: { home: Omit<Sect
 /** Navigation is that of operators. */
 export function Navigation() {
 	const { t } = useLanguage();
-	return <Sections home={{ to: "/" }} title={t.app.name} reference="/docs" sections={sections.map(({ title, screens }) => ({ title: t.nav[title], links: screens.map(({ to, label }) => ({ to, label: t.nav[label] })) }))} />;
+	const isAdmin = useAdmin();
+	const seen = sections.map(({ title, screens }) => ({ title: t.nav[title], links: screens.filter((screen) => isAdmin || !("adminsOnly" in screen)).map(({ to, label }) => ({ to, label: t.nav[label] })) }));
+	return <Sections home={{ to: "/" }} title={t.app.name} reference="/docs" sections={seen} />;
 }

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useLanguage } from "../i18n";
-import { Account } from "./Account";
+import { UserMenuButton } from "./UserMenuButton";
 import { Frame } from "./Frame";
 import { Navigation } from "./Navigation";
 import { logOut, useSession } from "./session";
@@ -21,7 +21,7 @@ export function Shell() {
 	return (
 		<Frame
 			navigation={<Navigation />}
-			account={(openHelp) => <Account name={operator.name} email={operator.email} role={t.app.roles[operator.role] ?? operator.role} version={version} onHelp={openHelp} onLeave={leave} />}
+			account={(openHelp) => <UserMenuButton name={operator.name} email={operator.email} role={t.app.roles[operator.role] ?? operator.role} version={version} onHelp={openHelp} onLeave={leave} />}
 			searchLabel={t.app.search}
 			onSearch={(q) => void navigate({ to: "/deliveries", search: { environment, q } })}
 		/>

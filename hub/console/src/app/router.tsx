@@ -3,7 +3,7 @@ import { createRoute, createRouter, lazyRouteComponent, redirect, retainSearchPa
 import { accountRoutes } from "../account/routes";
 import { ApiError } from "../api/client";
 import { auditSearch } from "../screens/audit/search";
-import { listSearch } from "../ui/deliveries/search";
+import { deliveryListSearch } from "../ui/deliveries/search";
 import { loadScreenTexts } from "../i18n/screens";
 import { shownSearch } from "../ui/delivery/search";
 import { endpointsSearch } from "../screens/endpoints/search";
@@ -97,7 +97,7 @@ const map = createRoute({
 });
 const health = createRoute({
 	getParentRoute: () => shell,
-	path: "/system",
+	path: "/system", // /health is the hub's own, for load balancers
 	staticData: oneEnvironment,
 	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/health/Health"), "Health"),
@@ -198,7 +198,7 @@ const mail = createRoute({
 const deliveries = createRoute({
 	getParentRoute: () => shell,
 	path: "/deliveries",
-	validateSearch: listSearch,
+	validateSearch: deliveryListSearch,
 	component: lazyRouteComponent(() => import("../screens/deliveries/Deliveries"), "Deliveries"),
 });
 const delivery = createRoute({

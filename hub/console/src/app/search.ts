@@ -1,3 +1,5 @@
+import type { Token } from "../ui/FilterBar";
+
 // The URL's search: plain name=value pairs, checked by each route; what is not valid or is the
 // default is dropped.
 export type Search = Record<string, string | undefined>;
@@ -30,4 +32,15 @@ export function time(value: unknown): string | undefined {
 	if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d/.test(value)) return undefined;
 	const at = new Date(value);
 	return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+}
+
+/**
+ * tokenParser returns what parses a token of a list: its name is one of names, and its value is
+ * what check, which checks the list's search in the URL, keeps of it.
+ */
+export function tokenParser(names: readonly string[], check: (search: Record<string, unknown>) => Record<string, unknown>) {
+	return (name: string, value: string): Token | undefined => {
+		const checked = names.includes(name) ? check({ [name]: value })[name] : undefined;
+		return typeof checked === "string" ? { name, value: checked } : undefined;
+	};
 }

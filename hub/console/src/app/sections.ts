@@ -36,7 +36,7 @@ export const sections = [
 			{ to: "/tokens", label: "tokens" },
 			{ to: "/alerts", label: "alerts" },
 			{ to: "/audit", label: "audit" },
-			{ to: "/mail", label: "mail" },
+			{ to: "/mail", label: "mail", adminsOnly: true },
 		],
 	},
 ] as const;

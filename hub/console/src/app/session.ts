@@ -1,11 +1,11 @@
 import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
-import { client, read, type Session, setCSRFToken } from "../api/client";
+import { bodyOf, client, type Session, setCSRFToken } from "../api/client";
 
 export const sessionQuery = queryOptions({
 	queryKey: ["session"],
 	staleTime: Number.POSITIVE_INFINITY,
 	queryFn: async (): Promise<Session> => {
-		const session = await read(client.GET("/api/v1/session"));
+		const session = await bodyOf(client.GET("/api/v1/session"));
 		setCSRFToken(session.csrf_token);
 		return session;
 	},
@@ -15,9 +15,9 @@ export const sessionQuery = queryOptions({
 export const useSession = () => useSuspenseQuery(sessionQuery).data;
 
 export async function logIn(email: string, password: string): Promise<Session> {
-	const session = await read(client.POST("/api/v1/session", { body: { email, password } }));
+	const session = await bodyOf(client.POST("/api/v1/session", { body: { email, password } }));
 	setCSRFToken(session.csrf_token);
 	return session;
 }
 
-export const logOut = () => read(client.DELETE("/api/v1/session"));
+export const logOut = () => bodyOf(client.DELETE("/api/v1/session"));

@@ -172,6 +172,7 @@ export const messages = {
 		done: { enable: "It is in use again.", disable: "It is stopped until it is enabled." } as Record<string, string>,
 	},
 	deliveries: {
+		ignored: (filters: string) => `These filters of the address are not valid and were ignored: ${filters}`,
 		title: "Deliveries",
 		lead: "Every event on its way to every receiver, newest first.",
 		event: "Event",
@@ -218,7 +219,7 @@ export const messages = {
 		attempts: "Attempts",
 		attempt: (n: number) => `Attempt ${n}`,
 		noAttempts: "No attempt yet.",
-		noAnswer: "no answer",
+		noAnswer: "no response",
 		waited: (time: string) => `${time} later`,
 		phases: { queue: "Queue", dns: "DNS", connect: "Connect", tls: "TLS", first: "First byte", rest: "Rest" },
 		request: "Request",
@@ -306,7 +307,7 @@ export const messages = {
 		total: "Duration",
 		request: "Request",
 		response: "Response",
-		body: "Body of the answer",
+		body: "Body of the response",
 		onlySame: "The two attempts differ in nothing but their time.",
 	},
 	tail: {

@@ -173,6 +173,7 @@ export const messages: Messages = {
 		done: { enable: "Está en uso de nuevo.", disable: "Está detenida hasta que se active." },
 	},
 	deliveries: {
+		ignored: (filters) => `Estos filtros de la dirección no son válidos y se ignoraron: ${filters}`,
 		title: "Entregas",
 		lead: "Cada evento en camino a cada receptor, del más nuevo al más antiguo.",
 		event: "Evento",

@@ -173,6 +173,7 @@ export const messages: Messages = {
 		done: { enable: "Está em uso de novo.", disable: "Está parada até ser ativada." },
 	},
 	deliveries: {
+		ignored: (filters) => `Estes filtros do endereço não são válidos e foram ignorados: ${filters}`,
 		title: "Entregas",
 		lead: "Cada evento a caminho de cada destinatário, do mais novo ao mais antigo.",
 		event: "Evento",

@@ -198,7 +198,7 @@ export const screens = {
 		by: "Started by",
 		started: "Started",
 		count: "Count",
-		matches: (count: number) => `${count} ${count === 1 ? "delivery matches" : "deliveries match"}, exactly.`,
+		matches: (count: number) => `${count} ${count === 1 ? "delivery" : "deliveries"} would be sent again.`,
 		start: (count: number) => `Send ${count} again`,
 		cancel: "Stop",
 		heading: (total: number) => `Replay of ${total} ${total === 1 ? "delivery" : "deliveries"}`,
@@ -370,7 +370,7 @@ export const screens = {
 		examine: "Examine again",
 		check: "Check",
 		checks: {
-			database: "Database", connections: "Connections", clock: "Clock", migrations: "Schema", partitions: "Partitions", backlog: "Queue", sweep: "Sweep", redis: "Redis", egress: "Outgoing requests",
+			database: "Database", connections: "Connections", clock: "Clock", migrations: "Schema", partitions: "Partitions", backlog: "Queue", sweep: "Sweep", redis: "Redis", disk: "Disk", egress: "Outgoing requests",
 		} as Record<string, string>,
 		statuses: { ok: "OK", warning: "Warning", failed: "Failed" } as Record<string, string>,
 		all: { ok: "Everything is well", warning: "Something needs attention", failed: "Something is broken" } as Record<string, string>,

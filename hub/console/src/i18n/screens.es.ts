@@ -199,7 +199,7 @@ export const screens: ScreenMessages = {
 		by: "Iniciado por",
 		started: "Inicio",
 		count: "Contar",
-		matches: (count: number) => `${count} ${count === 1 ? "entrega coincide" : "entregas coinciden"}, exactamente.`,
+		matches: (count: number) => `${count} ${count === 1 ? "entrega se enviaría" : "entregas se enviarían"} otra vez.`,
 		start: (count: number) => `Enviar ${count} otra vez`,
 		cancel: "Detener",
 		heading: (total: number) => `Reenvío de ${total} ${total === 1 ? "entrega" : "entregas"}`,
@@ -371,7 +371,7 @@ export const screens: ScreenMessages = {
 		examine: "Examinar de nuevo",
 		check: "Comprobación",
 		checks: {
-			database: "Base de datos", connections: "Conexiones", clock: "Reloj", migrations: "Esquema", partitions: "Particiones", backlog: "Cola", sweep: "Barrido", redis: "Redis", egress: "Peticiones salientes",
+			database: "Base de datos", connections: "Conexiones", clock: "Reloj", migrations: "Esquema", partitions: "Particiones", backlog: "Cola", sweep: "Barrido", redis: "Redis", disk: "Disco", egress: "Peticiones salientes",
 		},
 		statuses: { ok: "OK", warning: "Aviso", failed: "Fallo" },
 		all: { ok: "Todo está bien", warning: "Algo necesita atención", failed: "Algo está roto" },

@@ -199,7 +199,7 @@ export const screens: ScreenMessages = {
 		by: "Iniciado por",
 		started: "Início",
 		count: "Contar",
-		matches: (count: number) => `${count} ${count === 1 ? "entrega corresponde" : "entregas correspondem"}, exatamente.`,
+		matches: (count: number) => `${count} ${count === 1 ? "entrega seria enviada" : "entregas seriam enviadas"} de novo.`,
 		start: (count: number) => `Enviar ${count} de novo`,
 		cancel: "Parar",
 		heading: (total: number) => `Reenvio de ${total} ${total === 1 ? "entrega" : "entregas"}`,
@@ -371,7 +371,7 @@ export const screens: ScreenMessages = {
 		examine: "Examinar de novo",
 		check: "Verificação",
 		checks: {
-			database: "Banco de dados", connections: "Conexões", clock: "Relógio", migrations: "Esquema", partitions: "Partições", backlog: "Fila", sweep: "Varredura", redis: "Redis", egress: "Requisições de saída",
+			database: "Banco de dados", connections: "Conexões", clock: "Relógio", migrations: "Esquema", partitions: "Partições", backlog: "Fila", sweep: "Varredura", redis: "Redis", disk: "Disco", egress: "Requisições de saída",
 		},
 		statuses: { ok: "OK", warning: "Aviso", failed: "Falha" },
 		all: { ok: "Tudo está bem", warning: "Algo precisa de atenção", failed: "Algo está quebrado" },

@@ -1,11 +1,11 @@
 import { useLanguage } from "../i18n";
-import page from "./page.module.css";
+import layout from "./layout.module.css";
 
 /** Choice narrows a list to one of some values. */
 export function Choice<T extends string>(props: { label: string; value?: T; values: readonly T[]; texts: Record<string, string>; onChange: (value?: T) => void; required?: boolean }) {
 	const { t } = useLanguage();
 	return (
-		<select className={page.select} aria-label={props.label} value={props.value ?? ""} onChange={(event) => props.onChange((event.target.value || undefined) as T | undefined)}>
+		<select className={layout.select} aria-label={props.label} value={props.value ?? ""} onChange={(event) => props.onChange((event.target.value || undefined) as T | undefined)}>
 			{!props.required && (
 				<option value="">
 					{props.label}: {t.ui.all}

@@ -2,7 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { uuid } from "../app/search";
 import classes from "./Detail.module.css";
-import page from "./page.module.css";
+import layout from "./layout.module.css";
 import { PageTitle } from "./PageTitle";
 import { Failed, Loading, Missing } from "./states";
 
@@ -25,7 +25,7 @@ export function Loaded<T>({ query, what, id, valid = uuid.test(id), children }: 
 /** Detail is the page of one thing: the way back to its list, its title and state, what can be done, what is known. */
 export function Detail(props: { back: ReactNode; title: string; state?: ReactNode; actions?: ReactNode; children: ReactNode }) {
 	return (
-		<article className={page.screen}>
+		<article className={layout.screen}>
 			<div className={classes.back}>← {props.back}</div>
 			<div className={classes.top}>
 				<div className={classes.title}>
@@ -44,7 +44,7 @@ export function Actions({ children, said, bad }: { children: ReactNode; said?: R
 	return (
 		<div className={classes.actions}>
 			{children}
-			<div role="status" className={bad ? page.bad : "quiet"}>
+			<div role="status" className={bad ? layout.bad : "quiet"}>
 				{said}
 			</div>
 		</div>

@@ -1,7 +1,7 @@
 import { TextInput } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
-import { client, read } from "../api/client";
+import { bodyOf, client } from "../api/client";
 import { useScreenTexts } from "../i18n/screens";
 import { tenantQuery } from "./TenantName";
 
@@ -10,7 +10,7 @@ const namesQuery = (products: (string | undefined)[]) =>
 	queryOptions({
 		queryKey: ["event-types", "names", products],
 		queryFn: async ({ signal }) => {
-			const pages = await Promise.all(products.map((product) => read(client.GET("/api/v1/event-types", { signal, params: { query: { product, limit: 200 } } }))));
+			const pages = await Promise.all(products.map((product) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { product, limit: 200 } } }))));
 			return pages.flatMap(({ items }) => items.map(({ name }) => name));
 		},
 	});

@@ -10,6 +10,8 @@ type Props = {
 	names: readonly string[];
 	/** example is the name that the field shows; else the first. */
 	example?: string;
+	/** notice is what the bar says until a filter is written that is none. */
+	notice?: string;
 	/** parse returns the filter of a text, or undefined where it is none. */
 	parse: (name: string, value: string) => Token | undefined;
 	/** onAdd gets the values of new filters by their names. */
@@ -34,7 +36,7 @@ function textsOf(line: string, names: readonly string[]): string[] {
 }
 
 /** FilterBar shows the filters of a list as tokens and takes new ones. */
-export function FilterBar({ tokens, names, example = names[0] ?? "", parse, onAdd, onRemove, children }: Props) {
+export function FilterBar({ tokens, names, example = names[0] ?? "", notice, parse, onAdd, onRemove, children }: Props) {
 	const { t } = useLanguage();
 	const [error, setError] = useState("");
 	const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -72,7 +74,7 @@ export function FilterBar({ tokens, names, example = names[0] ?? "", parse, onAd
 				</datalist>
 			</form>
 			<span role="alert" className={classes.error}>
-				{error}
+				{error || notice}
 			</span>
 		</Filters>
 	);

@@ -6,7 +6,7 @@ import { Copy } from "./Copy";
 import { Dialog } from "./Dialog";
 import { detailOf } from "./errors";
 import classes from "./Form.module.css";
-import page from "./page.module.css";
+import layout from "./layout.module.css";
 
 /** Values are what a form holds: text without the spaces around it, raw with them. */
 export type Values = { text: (name: string) => string; raw: (name: string) => string; maybe: (name: string) => string | undefined; checked: (name: string) => boolean };
@@ -34,7 +34,7 @@ export function Form<T>({ submit, act, children, disabled, danger }: FormProps<T
 			<Button size="xs" type="submit" color={danger ? "red" : undefined} loading={act.isPending} disabled={disabled}>
 				{submit}
 			</Button>
-			<p role="alert" className={page.bad}>
+			<p role="alert" className={layout.bad}>
 				{act.isError && `${t.ui.failed} ${detailOf(act.error)}`}
 			</p>
 		</form>
@@ -105,7 +105,7 @@ export function Select(props: { label: string; name: string; options: [value: st
 	return (
 		<label className={classes.field}>
 			<span>{props.label}</span>
-			<select className={page.select} name={props.name} required={props.required} defaultValue={props.value} onChange={(event) => props.onChange?.(event.target.value)}>
+			<select className={layout.select} name={props.name} required={props.required} defaultValue={props.value} onChange={(event) => props.onChange?.(event.target.value)}>
 				{props.options.map(([value, text]) => (
 					<option key={value} value={value}>
 						{text}

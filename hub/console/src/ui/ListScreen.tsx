@@ -1,7 +1,7 @@
 import type { InfiniteData, UseInfiniteQueryResult, UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useLanguage } from "../i18n";
-import page from "./page.module.css";
+import layout from "./layout.module.css";
 import { PageTitle } from "./PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "./states";
 import { type Column, VirtualTable } from "./VirtualTable";
@@ -29,8 +29,8 @@ export function ListScreen<R>(props: Props<R>) {
 	const rows = list.data === undefined ? [] : Array.isArray(list.data) ? list.data : list.data.pages.flatMap((part) => part.items);
 	const hasNext = "hasNextPage" in list && list.hasNextPage;
 	return (
-		<div className={page.full}>
-			<div className={page.top}>
+		<div className={layout.full}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={props.title} />
 					<p className="quiet">{props.lead}</p>
@@ -41,7 +41,7 @@ export function ListScreen<R>(props: Props<R>) {
 				{props.actions}
 			</div>
 			{props.filters}
-			<div className={`panel ${page.list}`}>
+			<div className={`panel ${layout.list}`}>
 				{list.isPending ? (
 					<Loading rows={10} />
 				) : list.isError && rows.length === 0 ? (

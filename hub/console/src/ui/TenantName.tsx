@@ -1,8 +1,8 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { client, read } from "../api/client";
+import { bodyOf, client } from "../api/client";
 
 export const tenantQuery = (id: string) =>
-	queryOptions({ queryKey: ["tenant", id], staleTime: 60_000, queryFn: () => read(client.GET("/api/v1/tenants/{id}", { params: { path: { id } } })) });
+	queryOptions({ queryKey: ["tenant", id], staleTime: 60_000, queryFn: () => bodyOf(client.GET("/api/v1/tenants/{id}", { params: { path: { id } } })) });
 
 /** TenantName shows a tenant by its name, once that is known. */
 export function TenantName({ id }: { id: string | null }) {

@@ -1,7 +1,7 @@
 import { TextInput } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { client, read } from "../api/client";
+import { bodyOf, client } from "../api/client";
 import { useLanguage } from "../i18n";
 import { useScreenTexts } from "../i18n/screens";
 import { Select } from "./Form";
@@ -21,7 +21,7 @@ export function TenantSelect({ tenant, all, onChange }: { tenant?: string; all?:
 	const found = useQuery({
 		queryKey: ["tenants", "select", q],
 		placeholderData: keepPreviousData,
-		queryFn: () => read(client.GET("/api/v1/tenants", { params: { query: { limit, q: q || undefined } } })),
+		queryFn: () => bodyOf(client.GET("/api/v1/tenants", { params: { query: { limit, q: q || undefined } } })),
 	});
 	const rows = [...(chosen.data ? [chosen.data] : []), ...(found.data?.items.filter(({ id }) => id !== tenant) ?? [])];
 	return (

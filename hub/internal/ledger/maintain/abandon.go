@@ -69,7 +69,7 @@ func (m *Maintenance) abandonUnused(ctx context.Context) error {
 	return nil
 }
 
-// announceAbandoned announces that a target stopped to collect, in the transaction in which
+// announceAbandoned announces that a target stopped collecting, in the transaction in which
 // it does: in the audit log.
 func announceAbandoned(ctx context.Context, tx pgx.Tx, target abandonedTarget) error {
 	resource, id := "endpoints", target.id.String()

@@ -20,7 +20,7 @@ func TestAuditRetention(t *testing.T) {
 	pool, ctx := hubtest.Database(t), t.Context()
 	clock := hubtest.NewClock(time.Date(time.Now().Year(), time.Now().Month(), 1, 12, 0, 0, 0, time.UTC))
 	const retention = 100 * day
-	m := maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 3650*day, nobody).DropAudit(retention)
+	m := maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 3650*day, nobody).WithAuditRetention(retention)
 	entries := map[uuid.UUID]time.Time{}
 	for range 11 {
 		require.NoError(t, m.EnforceRetention(ctx))

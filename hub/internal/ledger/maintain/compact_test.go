@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
+	"integrationhub/hub/internal/ledger/ledgertest"
 	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
@@ -69,7 +70,7 @@ func (c *compactTest) rows(table string) (n int) {
 
 func (c *compactTest) balanced() query.Balance {
 	c.t.Helper()
-	sums, err := query.NewReader(c.pool).DailyBalances(c.t.Context())
+	sums, err := ledgertest.DailyBalances(c.t.Context(), query.NewReader(c.pool))
 	require.NoError(c.t, err)
 	for _, sum := range sums {
 		require.True(c.t, sum.IsBalanced(), sum.String())

@@ -20,12 +20,12 @@ import (
 type drainState string
 
 const (
-	drainWaiting  drainState = "waiting"
-	drainTrying   drainState = "trying"
-	drainDraining drainState = "draining"
-	drainHeld     drainState = "held"
-	drainSettling drainState = "settling"
-	drainEnding   drainState = "ending"
+	drainWaiting  drainState = "waiting"  // for the next trial
+	drainTrying   drainState = "trying"   // the trial is pending
+	drainDraining drainState = "draining" // what was parked before since is sent
+	drainHeld     drainState = "held"     // the target is not in use; a trigger begins the drain when it is again
+	drainSettling drainState = "settling" // nothing was left: two more looks before the row is deleted
+	drainEnding   drainState = "ending"   // the target was deleted: what is parked fails
 )
 
 const (
@@ -44,7 +44,7 @@ const (
 )
 
 // trialWaits are the pauses after failed trials. The pause before the first one is
-// [ledger.FirstTrialWait].
+// [ledger.FirstTrialWaitSQL].
 var trialWaits = [...]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute}
 
 // targetDrain is a row of hub.drains, locked.
@@ -84,7 +84,7 @@ type drainOutcome struct {
 func (t *targetDrain) step(ctx context.Context, tx pgx.Tx, usage targetUsage) (drainOutcome, error) {
 	switch {
 	case t.state == drainEnding || !usage.exists:
-		return t.end(ctx, tx)
+		return t.failAll(ctx, tx)
 	case !usage.inUse:
 		return drainOutcome{}, t.update(ctx, tx, `state = 'held', due_at = null, trial_id = null, sent = '{}'`)
 	case t.state == drainTrying:
@@ -94,12 +94,12 @@ func (t *targetDrain) step(ctx context.Context, tx pgx.Tx, usage targetUsage) (d
 	case t.state == drainSettling:
 		return drainOutcome{}, t.settle(ctx, tx)
 	default:
-		return t.try(ctx, tx)
+		return t.startTrial(ctx, tx)
 	}
 }
 
-// try makes one parked delivery pending, for a single attempt.
-func (t *targetDrain) try(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
+// startTrial makes one parked delivery pending, for a single attempt.
+func (t *targetDrain) startTrial(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
 	pick := `select d.id from hub.deliveries d where ` + drainableSQL + ` order by d.priority, d.id limit 1 for update skip locked`
 	if t.trials >= headTrials && t.trials%2 == 1 { // it may be that this delivery alone fails
 		pick = fmt.Sprintf(`select d.id from hub.deliveries d where d.id = (
@@ -184,7 +184,7 @@ func (t *targetDrain) drain(ctx context.Context, tx pgx.Tx) (drainOutcome, error
 		return drainOutcome{}, t.wait(ctx, tx)
 	}
 	t.inFlight = t.nextInFlight(progress)
-	free := t.free(progress)
+	free := t.freeInFlight(progress)
 	var requeued []drainCursor
 	isDone := false
 	if free > 0 {
@@ -277,8 +277,8 @@ func (t *targetDrain) nextInFlight(p drainProgress) int {
 	return t.inFlight
 }
 
-// free returns how many deliveries may be sent now.
-func (t *targetDrain) free(p drainProgress) int {
+// freeInFlight returns how many deliveries may be sent now.
+func (t *targetDrain) freeInFlight(p drainProgress) int {
 	switch {
 	case p.retrying == 0 || p.delivered > 0:
 		return max(0, t.inFlight-len(p.open))
@@ -342,7 +342,7 @@ var isUnsentSQL = `(d.status = 2 and coalesce(d.reason, '') in ('` + strings.Joi
 
 // wait schedules the first of a series of trials.
 func (t *targetDrain) wait(ctx context.Context, tx pgx.Tx) error {
-	return t.update(ctx, tx, `state = 'waiting', trials = 0, trial_id = null, sent = '{}', due_at = clock_timestamp() + `+ledger.FirstTrialWait)
+	return t.update(ctx, tx, `state = 'waiting', trials = 0, trial_id = null, sent = '{}', due_at = clock_timestamp() + `+ledger.FirstTrialWaitSQL)
 }
 
 // beginSettling schedules two more looks before the row is deleted.
@@ -365,8 +365,8 @@ func (t *targetDrain) settle(ctx context.Context, tx pgx.Tx) error {
 	return t.delete(ctx, tx)
 }
 
-// end fails what waits for a deleted endpoint.
-func (t *targetDrain) end(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
+// failAll fails what is parked for a deleted endpoint, a batch in each step.
+func (t *targetDrain) failAll(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
 	failed, err := failWaiting(ctx, tx, t.target, delivery.ReasonEndpointDeleted, failBatch)
 	if err != nil {
 		return drainOutcome{}, err
@@ -402,14 +402,14 @@ func (t *targetDrain) update(ctx context.Context, tx pgx.Tx, assignments string,
 // order: the others of their key would wait for them.
 const drainableSQL = `d.target_id = $1 and d.status = 2 and not d.inbound and (d.reason is distinct from '` + delivery.ReasonReplayCancelled + `' or d.ordering_key is not null)`
 
-// requeueForDrain makes the deliveries pending that a query picks and locks, as if spent
-// attempts of their round had been made. It returns them in the order of drains.
-func requeueForDrain(ctx context.Context, tx pgx.Tx, pick string, spent int, args ...any) ([]drainCursor, error) {
+// requeueForDrain makes the deliveries pending that a query picks and locks, as if countedAttempts
+// of their round had been made. It returns them in the order of drains.
+func requeueForDrain(ctx context.Context, tx pgx.Tx, pick string, countedAttempts int, args ...any) ([]drainCursor, error) {
 	rows, err := tx.Query(ctx, `
 		with sendable as (`+pick+`),
 		kept as (`+moveFirstAttemptSQL+`),
 		moved as (
-			update hub.deliveries d `+setPendingSQL+`, spent = `+strconv.Itoa(spent)+` from sendable s where d.id = s.id returning d.priority, d.id)
+			update hub.deliveries d `+setPendingSQL+`, spent = `+strconv.Itoa(countedAttempts)+` from sendable s where d.id = s.id returning d.priority, d.id)
 		select priority, id from moved order by priority, id`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("requeueing parked deliveries: %w", err)

@@ -23,7 +23,8 @@ func (h targetHealth) add(target uuid.UUID, product string, delta *rollup) {
 	if product == hub.ProductHub {
 		failed = 0
 	}
-	if failed == 0 && delta.delivered == 0 {
+	delivered := max(0, delta.delivered) // one that another attempt settled first was delivered too
+	if failed == 0 && delivered == 0 {
 		return
 	}
 	count := h[target]
@@ -32,7 +33,7 @@ func (h targetHealth) add(target uuid.UUID, product string, delta *rollup) {
 		h[target] = count
 	}
 	count.failed += failed
-	count.delivered += delta.delivered
+	count.delivered += delivered
 }
 
 // record maintains hub.endpoint_failures: endpoints at which every attempt fails. It costs

@@ -49,14 +49,15 @@ func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, 
 }
 
 // OnAbandoned makes the job call count with the number of endpoints and integrations
-// that stopped to collect.
+// that stopped collecting.
 func (m *Maintenance) OnAbandoned(count func(targets int)) *Maintenance {
 	m.onAbandoned = count
 	return m
 }
 
-// DropAudit makes the job drop the months of the audit log that ended before a retention.
-func (m *Maintenance) DropAudit(retention time.Duration) *Maintenance {
+// WithAuditRetention sets how long the audit log is kept: the job drops the months that ended
+// before that.
+func (m *Maintenance) WithAuditRetention(retention time.Duration) *Maintenance {
 	m.auditRetention = retention
 	return m
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
 )
@@ -43,15 +44,27 @@ type Replay struct {
 	Done       int64        `json:"done" doc:"Settled so far: delivered, parked or failed"`
 	Delivered  int64        `json:"delivered" doc:"How many receivers confirmed since"`
 	Parked     int64        `json:"parked" doc:"Parked again. Those that a cancelled replay took back do not count"`
-	Failed     int64        `json:"failed" doc:"Failed, or cannot be sent again: payload erased or gone, or endpoint disabled or deleted"`
+	Failed     int64        `json:"failed" doc:"Failed, or cannot be sent again: discarded, payload erased or gone, or endpoint disabled or deleted"`
 	Error      *string      `json:"error" doc:"Why the last try failed: it is tried again while the replay is running"`
-	TenantID   *uuid.UUID   `json:"tenant_id" format:"uuid" nullable:"true" doc:"Tenant whose key started it; null: an operator started it"`
+	TenantID   *uuid.UUID   `json:"tenant_id" format:"uuid" nullable:"true" doc:"Tenant whose deliveries it sends: that of the key that started it, or that the filter names, itself or by its endpoint or integration; null: any tenant's"`
 	CreatedBy  string       `json:"created_by" doc:"Operator who started it, or the beginning and the end of the key"`
 	CreatedAt  time.Time    `json:"created_at" doc:"When it was made"`
 	FinishedAt *time.Time   `json:"finished_at" doc:"When it came to its end; null: not yet"`
 }
 
-const replayColumns = `id, kind, filter, status, total, done, delivered, parked, failed, error, tenant_id, created_by, created_at, finished_at`
+const replayColumns = `id, kind, filter, status, total, done, delivered, parked, failed, error, ` + replayTenantSQL + `, created_by, created_at, finished_at`
+
+// Whose deliveries a replay sends: those of the tenant and environment whose key started it, or
+// to which an operator's filter limits it. Only the columns say whose replay it is: a tenant's
+// keys do not see those of operators. An endpoint of alerts has no tenant.
+const (
+	replayTenantSQL = `coalesce(replays.tenant_id, (replays.filter ->> 'tenant_id')::uuid,
+		(select e.tenant_ref from hub.endpoints e where e.id = (replays.filter ->> 'endpoint_id')::uuid),
+		(select i.tenant_id from hub.integrations i where i.id = (replays.filter ->> 'integration_id')::uuid))`
+	replayEnvironmentSQL = `coalesce(replays.environment, replays.filter ->> 'environment',
+		(select e.environment from hub.endpoints e where e.id = (replays.filter ->> 'endpoint_id')::uuid and e.tenant_ref is not null),
+		(select i.environment from hub.integrations i where i.id = (replays.filter ->> 'integration_id')::uuid))`
+)
 
 func scanReplay(row pgx.CollectableRow) (r Replay, err error) {
 	var filter []byte
@@ -68,7 +81,9 @@ type Replays struct {
 	log  *slog.Logger
 	now  func() time.Time
 	wake func(target uuid.UUID)
-	take func(ids []uuid.UUID) // takes deliveries of cancelled replays from the queue of this process; nil: it has none
+	// parkQueued parks deliveries of cancelled replays that wait in the queue of this process; nil:
+	// it has none.
+	parkQueued func(ids []uuid.UUID)
 
 	counts *countGate
 	limits countLimits
@@ -81,15 +96,17 @@ func NewReplays(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, wake
 	}
 }
 
-// ParkCancelledWith makes take park the deliveries of cancelled replays that wait in this
-// process. It is called with what no process has attempted.
-func (s *Replays) ParkCancelledWith(take func(ids []uuid.UUID)) *Replays {
-	s.take = take
+// OnCancelled makes the service call park with the deliveries of cancelled replays that no
+// process has attempted: park parks those that wait in this process.
+func (s *Replays) OnCancelled(park func(ids []uuid.UUID)) *Replays {
+	s.parkQueued = park
 	return s
 }
 
-// Count returns how many settled deliveries a filter matches now. The error is that of
-// [countGate.enter], or a [hub.ErrInvalid] where counting takes too long.
+// Count returns how many settled deliveries that a filter matches a replay would send now. Those
+// that were discarded, or whose endpoint is disabled or deleted, do not count: the replay itself
+// counts them as failed, with erased ones. The error is that of [countGate.enter], or a
+// [hub.ErrInvalid] where counting takes too long.
 func (s *Replays) Count(ctx context.Context, f query.Filter, owner query.Owner) (n int64, err error) {
 	leave, err := s.counts.enter(ctx, owner)
 	if err != nil {
@@ -97,7 +114,7 @@ func (s *Replays) Count(ctx context.Context, f query.Filter, owner query.Owner) 
 	}
 	defer leave()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-		n, err = s.count(ctx, tx, f, s.upperBound())
+		n, err = s.count(ctx, tx, f, s.upperBound(), "d.reason is distinct from '"+delivery.ReasonDiscarded+"' and "+targetAcceptsSQL)
 		return err
 	})
 	return n, err
@@ -107,7 +124,8 @@ func (s *Replays) Count(ctx context.Context, f query.Filter, owner query.Owner) 
 // finished_at decides membership.
 func (s *Replays) upperBound() uuid.UUID { return logid.Floor(s.now().Add(time.Second)) }
 
-func (s *Replays) count(ctx context.Context, tx pgx.Tx, f query.Filter, upto uuid.UUID) (n int64, err error) {
+// count counts the settled deliveries that a filter and further conditions match.
+func (s *Replays) count(ctx context.Context, tx pgx.Tx, f query.Filter, upto uuid.UUID, further ...string) (n int64, err error) {
 	if err := boundStatements(ctx, tx, s.limits.time); err != nil {
 		return 0, err
 	}
@@ -117,6 +135,9 @@ func (s *Replays) count(ctx context.Context, tx pgx.Tx, f query.Filter, upto uui
 	}
 	c.Add("d.status <> 0 and not d.inbound and d.finished_at <= now()")
 	c.Add("d.id <= ?", upto)
+	for _, condition := range further {
+		c.Add(condition)
+	}
 	err = tx.QueryRow(ctx, `select count(*) from hub.deliveries d where `+c.Where(), c.Args()...).Scan(&n)
 	return n, countError("deliveries", err)
 }
@@ -174,8 +195,18 @@ func (s *Replays) Get(ctx context.Context, id uuid.UUID, owner query.Owner) (Rep
 
 // List returns the owner's newest replays, older than before where it is set.
 func (s *Replays) List(ctx context.Context, owner query.Owner, before *uuid.UUID, limit int) ([]Replay, error) {
+	return s.list(ctx, ownedSQL, owner, before, limit)
+}
+
+// ListAbout is [Replays.List] for operators: the replays that send deliveries of a tenant and an
+// environment only, whoever started them.
+func (s *Replays) ListAbout(ctx context.Context, scope query.Owner, before *uuid.UUID, limit int) ([]Replay, error) {
+	return s.list(ctx, `($1::uuid is null or `+replayTenantSQL+` = $1) and ($2 = '' or `+replayEnvironmentSQL+` = $2)`, scope, before, limit)
+}
+
+func (s *Replays) list(ctx context.Context, condition string, owner query.Owner, before *uuid.UUID, limit int) ([]Replay, error) {
 	rows, err := s.pool.Query(ctx, `
-		select `+replayColumns+` from hub.replays where `+ownedSQL+` and ($3::uuid is null or id < $3) order by id desc limit $4`,
+		select `+replayColumns+` from hub.replays where `+condition+` and ($3::uuid is null or id < $3) order by id desc limit $4`,
 		pgx.QueryExecModeCacheDescribe, owner.TenantID, owner.Environment, before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing replays: %w", err)

@@ -283,7 +283,7 @@ func TestCancelledReplayIsTakenBack(t *testing.T) {
 	t.Parallel()
 	j := newReplayTest(t)
 	var asked []uuid.UUID
-	j.ParkCancelledWith(func(ids []uuid.UUID) { asked = append(asked, ids...) })
+	j.OnCancelled(func(ids []uuid.UUID) { asked = append(asked, ids...) })
 	ids := j.add(6, j.target[0], 1)
 	replay, err := j.Create(t.Context(), query.Filter{EndpointID: &j.target[0]}, maintain.Creator{Label: "test"})
 	require.NoError(t, err)

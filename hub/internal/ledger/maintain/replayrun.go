@@ -281,8 +281,8 @@ func (s *Replays) parkAllCancelled(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("looking for cancelled replays: %w", err)
 	}
-	if len(deliveries) > 0 && s.take != nil {
-		s.take(deliveries)
+	if len(deliveries) > 0 && s.parkQueued != nil {
+		s.parkQueued(deliveries)
 	}
 	for id := range replays {
 		if err := s.parkCancelled(ctx, id); err != nil {
@@ -312,7 +312,7 @@ func (s *Replays) parkCancelled(ctx context.Context, id uuid.UUID) error {
 				from waiting w where d.id = w.id returning d.tenant_id, d.target_id, d.product, d.integration, d.ordering_key),
 			drained as (
 				insert into hub.drains (target_id, integration, state, due_at)
-				select t.target_id, t.integration, 'waiting', now() + `+ledger.FirstTrialWait+` from (select distinct target_id, integration from moved where ordering_key is not null) t
+				select t.target_id, t.integration, 'waiting', now() + `+ledger.FirstTrialWaitSQL+` from (select distinct target_id, integration from moved where ordering_key is not null) t
 				where not exists (select from hub.drains d where d.target_id = t.target_id and d.state <> 'settling')
 				order by t.target_id
 				on conflict (target_id) do update set state = 'waiting', due_at = excluded.due_at, trials = 0 where drains.state = 'settling')

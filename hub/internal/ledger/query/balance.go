@@ -82,26 +82,6 @@ func (r *Reader) DayBalance(ctx context.Context, day time.Time) (Balance, error)
 	return balance, err
 }
 
-// DailyBalances returns the balance of every day in the log that has deliveries, oldest
-// first. It counts every row.
-func (r *Reader) DailyBalances(ctx context.Context) ([]Balance, error) {
-	days, err := r.Days(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var balances []Balance
-	for _, day := range days {
-		balance, err := r.DayBalance(ctx, day)
-		if err != nil {
-			return nil, err
-		}
-		if balance != (Balance{Day: day}) {
-			balances = append(balances, balance)
-		}
-	}
-	return balances, nil
-}
-
 // BalanceBefore returns what was accepted on the days before a day, from the statistics, and
 // what of it is parked or pending, from their indexes. Its cost is that of the days and of
 // what waits. Delivered and Failed are not counted.

@@ -68,12 +68,14 @@ func (r *Reader) findChanged(ctx context.Context, f Filter, since time.Time, lim
 	}
 	floor := logid.Floor(since.Add(-delivery.LeaseDuration))
 	p, ok, err := f.plan(ctx, r.pool, r.limits, &floor, nil)
-	if err != nil || !ok {
-		return nil, nil, err
-	}
-	accepted, err := r.find(ctx, &p, limit)
 	if err != nil {
 		return nil, nil, err
+	}
+	var accepted []uuid.UUID
+	if ok { // else nothing was accepted, though what was before may have been attempted
+		if accepted, err = r.find(ctx, &p, limit); err != nil {
+			return nil, nil, err
+		}
 	}
 	items, err = r.itemsByChange(ctx, slices.Concat(attempted, accepted))
 	items = slices.DeleteFunc(items, func(it Item) bool { return it.ChangedAt.Before(since) })

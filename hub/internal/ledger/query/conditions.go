@@ -95,6 +95,11 @@ func (c *filterConditions) lowerLast(id uuid.UUID) {
 	}
 }
 
+// isEmptyRange reports whether the bounds leave no id.
+func (c *filterConditions) isEmptyRange() bool {
+	return c.last != uuid.Nil && bytes.Compare(c.first[:], c.last[:]) > 0
+}
+
 // addEvents bounds the ids to the deliveries of events.
 func (c *filterConditions) addEvents(seqs []uuid.UUID) {
 	if len(seqs) == 1 {
@@ -103,8 +108,12 @@ func (c *filterConditions) addEvents(seqs []uuid.UUID) {
 		c.lowerLast(logid.Last(seqs[0]))
 		return
 	}
-	for _, seq := range seqs { // several tenants chose the same id
-		c.events = append(c.events, c.numbered("d.id between ? and ?", seq, logid.Last(seq)))
+	events := make([]string, len(seqs))
+	for i, seq := range seqs { // several tenants chose the same id
+		events[i] = c.numbered("d.id between ? and ?", seq, logid.Last(seq))
 	}
-	c.parts = append(c.parts, "("+strings.Join(c.events, " or ")+")")
+	c.parts = append(c.parts, "("+strings.Join(events, " or ")+")")
+	if c.events == nil { // else these were asked for twice: each is read once
+		c.events = events
+	}
 }

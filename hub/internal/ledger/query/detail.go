@@ -22,8 +22,9 @@ import (
 // Detail is one delivery with its attempts.
 type Detail struct {
 	Item
-	Attempts []AttemptItem `json:"attempts" nullable:"false" doc:"Every attempt, oldest first"`
-	Waiting  *Waiting      `json:"waiting" doc:"Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked"`
+	PayloadText *string       `json:"payload_text" doc:"payload as text, with the spaces and numbers that were sent and signed; null where payload is"`
+	Attempts    []AttemptItem `json:"attempts" nullable:"false" doc:"Every attempt, oldest first"`
+	Waiting     *Waiting      `json:"waiting" doc:"Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked"`
 }
 
 // AttemptItem is one attempt as the log shows it. Times are in milliseconds; a
@@ -31,11 +32,11 @@ type Detail struct {
 type AttemptItem struct {
 	Number          int               `json:"number" doc:"Which attempt of the delivery, from 1"`
 	StartedAt       time.Time         `json:"started_at" doc:"When the request was made"`
-	StatusCode      *int              `json:"status_code" doc:"null where no answer came"`
-	Error           *string           `json:"error" doc:"Why there is no complete answer"`
+	StatusCode      *int              `json:"status_code" doc:"null where no response came"`
+	Error           *string           `json:"error" doc:"Why there is no complete response"`
 	Phases          Phases            `json:"phases" doc:"Where the time went"`
 	RequestHeaders  map[string]string `json:"request_headers" doc:"As sent, secrets masked"`
-	ResponseHeaders map[string]string `json:"response_headers" doc:"Headers of the answer, the longest cut"`
+	ResponseHeaders map[string]string `json:"response_headers" doc:"Headers of the response, the longest cut"`
 	ResponseBody    *string           `json:"response_body" doc:"Its beginning, at most 4 KiB; {\"erased\":true} once it was erased with the payload"`
 }
 
@@ -45,7 +46,7 @@ type Phases struct {
 	DNSMS       float64 `json:"dns_ms" doc:"Milliseconds until the address was found"`
 	ConnectMS   float64 `json:"connect_ms" doc:"Milliseconds until the connection stood"`
 	TLSMS       float64 `json:"tls_ms" doc:"Milliseconds of the TLS handshake"`
-	FirstByteMS float64 `json:"first_byte_ms" doc:"Request written until the first byte of the answer"`
+	FirstByteMS float64 `json:"first_byte_ms" doc:"Request written until the first byte of the response"`
 	TotalMS     float64 `json:"total_ms" doc:"Milliseconds of the whole attempt"`
 }
 
@@ -65,6 +66,9 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID, owner Owner) (Detail, er
 		return Detail{}, ErrNotFound
 	}
 	detail := Detail{Item: items[0], Attempts: []AttemptItem{}}
+	if detail.Payload != nil {
+		detail.PayloadText = new(string(detail.Payload))
+	}
 	rows, err := r.pool.Query(ctx, `
 		select number, error, `+ledger.AttemptColumns+` from hub.attempts_`+logid.Partition(id)+` where delivery_id = $1
 		union all

@@ -23,7 +23,7 @@ type EventItem struct {
 	EventType     string          `json:"event_type" doc:"What happened, such as appointment.created"`
 	CorrelationID *string         `json:"correlation_id" doc:"Ties events and deliveries of one matter together; null: none"`
 	Deliveries    int             `json:"deliveries" doc:"How many receivers wanted it"`
-	CreatedAt     time.Time       `json:"created_at" doc:"When it was made"`
+	CreatedAt     time.Time       `json:"created_at" doc:"When it was accepted"`
 	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted"`
 	Seq           uuid.UUID       `json:"-"`
 }
@@ -87,7 +87,7 @@ func (r *Reader) Event(ctx context.Context, id string, owner Owner) (EventItem, 
 // readEventsSQL reads events by conditions, up to a limit. It is planned with the values at hand:
 // a plan for any tenant might walk the log for one that has no events.
 const readEventsSQL = `
-	select e.seq, e.id, e.product, nullif(e.tenant_id, '` + noTenant + `'), e.environment, e.event_type, e.correlation_id, e.deliveries, e.created_at, e.body
+	select e.seq, e.id, e.product, nullif(e.tenant_id, '` + noTenant + `'), e.environment, e.event_type, e.correlation_id, e.deliveries, e.body
 	from hub.events e where %s order by e.seq desc limit %d`
 
 func (r *Reader) events(ctx context.Context, c Conditions, limit int) ([]EventItem, error) {
@@ -99,8 +99,9 @@ func (r *Reader) events(ctx context.Context, c Conditions, limit int) ([]EventIt
 		var e EventItem
 		var id int64
 		var body []byte
-		err := row.Scan(&e.Seq, &id, &e.Product, &e.TenantID, &e.Environment, &e.EventType, &e.CorrelationID, &e.Deliveries, &e.CreatedAt, &body)
+		err := row.Scan(&e.Seq, &id, &e.Product, &e.TenantID, &e.Environment, &e.EventType, &e.CorrelationID, &e.Deliveries, &body)
 		e.ID, e.Payload = hub.FormatEventID(uint64(id)), mask.CPF(body)
+		e.CreatedAt = logid.Time(e.Seq) // what the bounds of lists and recoveries are compared with
 		return e, err
 	})
 	if err != nil {

@@ -122,6 +122,9 @@ func (f Filter) conditions(ctx context.Context, db DB) (c filterConditions, ok b
 			return c, false, nil
 		default:
 			if deliveryID, err := uuid.Parse(id); err == nil {
+				if deliveryID == uuid.Nil { // no delivery has it, and it would be no bound
+					return c, false, nil
+				}
 				c.addRange("d.id = ?", deliveryID)
 				c.raiseFirst(deliveryID)
 				c.lowerLast(deliveryID)
@@ -130,7 +133,7 @@ func (f Filter) conditions(ctx context.Context, db DB) (c filterConditions, ok b
 			c.correlation = c.addNamed("d.correlation_id = ?", id)
 		}
 	}
-	return c, true, nil
+	return c, !c.isEmptyRange(), nil
 }
 
 // plainConditions adds the fields that compare one column.

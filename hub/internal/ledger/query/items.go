@@ -39,8 +39,8 @@ type Item struct {
 	Priority      string          `json:"priority" enum:"high,normal,bulk" doc:"When it goes among those that wait for the same receiver: deletions and pings are high and go first; then normal ones; then bulk, which imports publish and recoveries and replays send"`
 	Status        string          `json:"status" enum:"pending,delivered,parked,failed" doc:"State it is in"`
 	Reason        *string         `json:"reason" doc:"Why it is parked or failed"`
-	StatusCode    *int            `json:"status_code" doc:"HTTP status of the last attempt; null without an answer"`
-	ResponseBody  *string         `json:"response_body" doc:"Beginning of the last answer's body, at most 4 KiB"`
+	StatusCode    *int            `json:"status_code" doc:"HTTP status of the last attempt; null without a response"`
+	ResponseBody  *string         `json:"response_body" doc:"Beginning of the last response's body, at most 4 KiB"`
 	Delivered     bool            `json:"delivered" doc:"Whether the receiver has confirmed it"`
 	Retries       int             `json:"retries" doc:"Attempts after the first"`
 	AttemptCount  int             `json:"attempt_count" minimum:"0" maximum:"2147483647" doc:"Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came"`

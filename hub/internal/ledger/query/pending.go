@@ -42,9 +42,9 @@ type pendingCount struct {
 }
 
 var (
-	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries that have waited for two seconds or for a retry, but for those behind others, counted up to 100000.", []string{"product"}, nil)
+	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries that have waited for two seconds or for a retry, except those behind others, counted up to 100000.", []string{"product"}, nil)
 	bulkDesc    = prometheus.NewDesc("hub_bulk_deliveries_pending", "Of the deliveries that hub_deliveries_pending counts, those of imports, recoveries and replays, which go after others.", []string{"product"}, nil)
-	oldestDesc  = prometheus.NewDesc("hub_oldest_pending_seconds", "Age of the oldest waiting delivery, but for those of imports, recoveries and replays, seconds.", []string{"product"}, nil)
+	oldestDesc  = prometheus.NewDesc("hub_oldest_pending_seconds", "Age in seconds of the oldest waiting delivery, except those of imports, recoveries and replays.", []string{"product"}, nil)
 	behindDesc  = prometheus.NewDesc("hub_deliveries_behind", "Deliveries that wait for the one before them in the order of their key, counted up to 10000.", []string{"product"}, nil)
 	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Parked deliveries, counted up to 100000.", []string{"product"}, nil)
 )

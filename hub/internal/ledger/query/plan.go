@@ -49,6 +49,9 @@ func (f Filter) plan(ctx context.Context, db DB, e readLimits, after, before *uu
 		p.addRange("d.id < ?", *before)
 		p.lowerLast(*before)
 	}
+	if p.isEmptyRange() { // such as an event and a time that it was not accepted at: nothing to read by
+		return p, false, nil
+	}
 	if p.reads = p.readsByID(f); p.reads != nil {
 		return p, true, nil
 	}

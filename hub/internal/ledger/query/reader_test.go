@@ -15,7 +15,7 @@ import (
 )
 
 // Every filter of the log, alone and in pairs, finds what reading every row finds,
-// newest first; and a replay's dry run counts the settled ones exactly.
+// newest first; and a replay's dry run counts exactly the settled ones whose endpoint is not deleted.
 func TestFiltersGiveWhatReadingEveryRowGives(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, 600)
@@ -36,7 +36,7 @@ func TestFiltersGiveWhatReadingEveryRowGives(t *testing.T) {
 			for _, r := range b.rows {
 				if part.has(r) && other.has(r) {
 					want = append(want, r.id)
-					if r.status != delivery.Pending && !r.inbound {
+					if r.status != delivery.Pending && !r.inbound && r.tenant != b.tenants[1] {
 						settled++
 					}
 				}

@@ -87,6 +87,11 @@ const colInsertOrderingKey = attemptColumnCount + deliveryColumnCount
 
 var insertTypes = slices.Concat(attemptTypes, deliveryTypes, []uint32{bulk.Texts})
 
+// An update of deliveries has one more column, with one value: the minute of the statistics.
+const colUpdateMinute = attemptColumnCount
+
+var deliveredUpdateTypes = append(attemptTypes[:attemptColumnCount:attemptColumnCount], bulk.Times)
+
 // Further columns of an attempt that gets a row of its own.
 const (
 	colAttemptNumber = attemptColumnCount + iota
@@ -133,6 +138,11 @@ var stateTypes = []uint32{
 	colStateID: bulk.UUIDs, colStateStatus: bulk.Int2s, colStateSent: bulk.Int2s, colStateSpent: bulk.Int2s, colStateStatusCode: bulk.Int2s,
 	colStateDurationMS: bulk.Int4s, colStateReason: bulk.Texts, colStateWaitMS: bulk.Int4s,
 }
+
+// As colUpdateMinute.
+const colStateMinute = stateColumnCount
+
+var stateUpdateTypes = append(stateTypes[:stateColumnCount:stateColumnCount], bulk.Times)
 
 // Columns of a delta of the statistics.
 const (

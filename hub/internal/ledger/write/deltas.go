@@ -23,7 +23,7 @@ type minuteKey struct {
 	product        string
 }
 
-func (r *rows) addDeltaInserts(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
+func (r *rows) addDeltaInserts(statements *bulk.Batch, batch []delivery.AttemptResult, minute time.Time) {
 	counts := make(map[minuteKey]*minuteCounts)
 	for i := range batch {
 		a := &batch[i]
@@ -38,7 +38,7 @@ func (r *rows) addDeltaInserts(statements *bulk.Batch, batch []delivery.AttemptR
 	r.deltas.Reset(deltaTypes...)
 	c := r.deltas
 	for key, t := range counts {
-		c[colDeltaBucket].Time(now.Truncate(time.Minute))
+		c[colDeltaBucket].Time(minute)
 		c[colDeltaTenantID].UUID(key.tenant)
 		c[colDeltaTargetID].UUID(key.target)
 		c[colDeltaProduct].Text(t.product)

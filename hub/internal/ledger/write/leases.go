@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -137,41 +136,4 @@ func (w *Writer) materialize(leases []*delivery.CommitLease, statements ...strin
 	for _, lease := range leases {
 		lease.Materialized = true
 	}
-}
-
-// findConflicts reports why rows already exist: committed if the previous try succeeded,
-// found if another process materialized them, because a lease ended or for a reader. It
-// marks those leases.
-func (w *Writer) findConflicts(ctx context.Context, batch []delivery.AttemptResult) (committed, found bool, err error) {
-	leases := make(map[uuid.UUID]*delivery.AttemptResult)
-	ids, numbers, times := make([]uuid.UUID, len(batch)), make([]int32, len(batch)), make([]time.Time, len(batch))
-	for i := range batch {
-		a := &batch[i]
-		ids[i], numbers[i], times[i] = a.ID, int32(a.PriorAttempts+1), a.StartedAt
-		if hasNoRow(a) {
-			leases[a.ID] = a
-		}
-	}
-	rows, err := w.pool.Query(ctx, `
-		select u.id, d.id is not null, coalesce(d.started_at = u.started_at, false) or exists (
-			select from hub.attempts a where a.delivery_id = u.id and a.number = u.number and a.started_at = u.started_at)
-		from unnest($1::uuid[], $2::integer[], $3::timestamptz[]) u(id, number, started_at)
-		left join hub.deliveries d on d.id = u.id`, ids, numbers, times)
-	if err != nil {
-		return false, false, fmt.Errorf("looking for rows: %w", err)
-	}
-	var id uuid.UUID
-	var hasRow, isOurs bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &hasRow, &isOurs}, func() error {
-		committed = committed || isOurs
-		if a := leases[id]; a != nil && hasRow && !isOurs {
-			found = true
-			a.CommitLease.Materialized = true
-		}
-		return nil
-	})
-	if err != nil {
-		return false, false, fmt.Errorf("looking for rows: %w", err)
-	}
-	return committed, found, nil
 }

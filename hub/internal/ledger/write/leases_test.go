@@ -88,7 +88,8 @@ func TestWriterFindsRowsOfOthers(t *testing.T) {
 	require.Equal(t, 1, c.Count(t, `hub.deliveries where status = 0 and attempts = 1`))
 	require.Equal(t, 2, c.Count(t, `hub.attempts`))
 	require.Zero(t, c.Count(t, `hub.leases`))
-	require.Equal(t, 1, c.Count(t, `(select from hub.rollup_deltas having sum(attempts) = 5 and sum(delivered) = 3) d`), "counted once")
+	require.Equal(t, 1, c.Count(t, `(select from hub.rollup_deltas having sum(attempts) = 5 and sum(delivered) = 3 and sum(parked) = 0) d`),
+		"the last one was counted by the other process")
 }
 
 // The answer of a commit is lost: the writer tries again, finds its own rows, and
@@ -113,4 +114,30 @@ func TestWriterKnowsItsOwnRows(t *testing.T) {
 			require.Equal(t, 1, c.Count(t, `(select from hub.rollup_deltas having sum(attempts) = 1) d`))
 		})
 	}
+}
+
+// While the database was away the leases ended: what another process has settled since is
+// counted once, whoever stores its attempt first. What a commit had whose response was lost is
+// counted once, too.
+func TestLateAttemptsAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	pool := hubtest.Database(t)
+	c := ledgertest.NewCommit(t, pool, 4)
+	_, err := pool.Exec(t.Context(), `select hub.unfold_leases(array[$1]::uuid[])`, c.Lease.ID)
+	require.NoError(t, err)
+	c.Lease.Materialized = true
+	again := func(a delivery.AttemptResult, status delivery.Status) delivery.AttemptResult {
+		a.StartedAt, a.Decision.Status = a.StartedAt.Add(delivery.LeaseDuration), status
+		return a
+	}
+	delivered, parked, failed, other := c.Attempt(0, delivery.Delivered), c.Attempt(1, delivery.Parked), c.Attempt(2, delivery.Failed), c.Attempt(3, delivery.Delivered)
+	for _, a := range []delivery.AttemptResult{
+		delivered, again(delivered, delivery.Delivered), parked, again(parked, delivery.Failed), failed, again(failed, delivery.Parked), other, other,
+	} {
+		w := newWriter(pool)
+		w.Record(a)
+		w.Close()
+	}
+	require.Equal(t, 4, c.Count(t, `hub.deliveries where status > 0 and attempts = 1`))
+	require.Equal(t, 1, c.Count(t, `(select from hub.rollup_deltas having sum(delivered) = 2 and sum(parked) = 1 and sum(failed) = 1 and sum(attempts) = 7) d`))
 }

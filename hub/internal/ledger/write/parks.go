@@ -66,7 +66,7 @@ func (r *rows) addParks(statements *bulk.Batch, batch []delivery.AttemptResult) 
 	r.addParkSignals(statements, batch)
 	statements.Add(`
 		insert into hub.drains (target_id, integration, state, due_at)
-		select t.id, t.integration, 'waiting', case when t.sent then now() + `+ledger.FirstTrialWait+` else now() end
+		select t.id, t.integration, 'waiting', case when t.sent then now() + `+ledger.FirstTrialWaitSQL+` else now() end
 		from (select id, integration, bool_and(sent) as sent from unnest($1::uuid[], $2::boolean[], $3::boolean[]) u(id, integration, sent) group by 1, 2) t
 		where not exists (select from hub.drains d where d.target_id = t.id and d.state <> 'settling')
 		order by t.id

@@ -66,10 +66,11 @@ func (r *rows) addStatements(statements *bulk.Batch, batch []delivery.AttemptRes
 	// Leases before deliveries, as hub.unfold_leases has it: the other way round two
 	// transactions would wait for each other.
 	r.settleLeases(statements, batch)
+	minute := now.Truncate(time.Minute)
 	for day, rows := range r.days {
-		rows.addStatements(statements, day)
+		rows.addStatements(statements, day, minute)
 	}
-	r.addDeltaInserts(statements, batch, now)
+	r.addDeltaInserts(statements, batch, minute)
 	r.addGoneEndpoints(statements, batch)
 	r.addParks(statements, batch)
 }

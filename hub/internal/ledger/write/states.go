@@ -19,10 +19,10 @@ func (r *rows) day(name string) *dayRows {
 	if !d.used {
 		d.used, d.insertCount, d.deliveredCount, d.insertWithStateCount, d.materializedCount, d.stateCount, d.attemptCount = true, 0, 0, 0, 0, 0, 0
 		d.inserts.Reset(insertTypes...)
-		d.deliveredUpdates.Reset(attemptTypes...)
+		d.deliveredUpdates.Reset(deliveredUpdateTypes...)
 		d.insertsWithState.Reset(insertWithStateTypes...)
 		d.materialized.Reset(pendingTypes...)
-		d.states.Reset(stateTypes...)
+		d.states.Reset(stateUpdateTypes...)
 		d.attempts.Reset(attemptRowTypes...)
 	}
 	return d
@@ -121,11 +121,11 @@ func (d *dayRows) addAttemptRow(a *delivery.AttemptResult) {
 }
 
 // addStatements adds the day's statements. A delivery that was settled in the meantime (a
-// lease ended, another process was faster) stays as it is.
+// lease ended, another process was faster) stays as it is, and is not counted again.
 //
 // "status + 0" keeps the planner from reading all pending rows by their index: the
 // rows are found by id.
-func (d *dayRows) addStatements(statements *bulk.Batch, day string) {
+func (d *dayRows) addStatements(statements *bulk.Batch, day string, minute time.Time) {
 	if !d.used {
 		return
 	}
@@ -137,12 +137,14 @@ func (d *dayRows) addStatements(statements *bulk.Batch, day string) {
 			from unnest(`+attemptParams+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::boolean[], $22::text[]) r`, d.inserts)
 	}
 	if d.deliveredCount > 0 {
+		d.deliveredUpdates[colUpdateMinute].Time(minute)
 		statements.Add(`
-			update hub.deliveries_`+day+` d set
+			with changed as (update hub.deliveries_`+day+` d set
 				status = 1, attempts = d.attempts + 1, spent = 1, reason = null, next_attempt_at = null, finished_at = now(),
 				(`+ledger.AttemptColumns+`) = (`+attemptValues+`)
 			from unnest(`+attemptParams+`) r(id, `+ledger.AttemptColumns+`)
-			where d.id = r.id and d.status + 0 = 0`, d.deliveredUpdates)
+			where d.id = r.id and d.status + 0 = 0
+			returning d.id)`+uncountSQL(day, `(select id, 1::smallint, started_at from unnest($1::uuid[], $2::timestamptz[]) u(id, started_at))`, "$13"), d.deliveredUpdates)
 	}
 	if d.insertWithStateCount > 0 {
 		d.addInsertsWithState(statements, day)
@@ -155,6 +157,7 @@ func (d *dayRows) addStatements(statements *bulk.Batch, day string) {
 			join hub.events_`+day+` e on e.seq = (overlay(r.id::text placing '0000' from 33))::uuid`, d.materialized)
 	}
 	if d.stateCount > 0 {
+		d.states[colStateMinute].Time(minute)
 		d.addStates(statements, day)
 	}
 	if d.attemptCount > 0 {
@@ -173,7 +176,7 @@ var attemptValues = "r." + strings.ReplaceAll(ledger.AttemptColumns, ", ", ", r.
 
 func (d *dayRows) addStates(statements *bulk.Batch, day string) {
 	statements.Add(`
-		update hub.deliveries_`+day+` d set
+		with changed as (update hub.deliveries_`+day+` d set
 			status = r.status, attempts = d.attempts + r.made, spent = r.spent,
 			status_code = case when r.made = 1 then r.code else d.status_code end,
 			duration_ms = coalesce(r.duration, d.duration_ms), reason = r.reason,
@@ -183,7 +186,22 @@ func (d *dayRows) addStates(statements *bulk.Batch, day string) {
 			parked_at = case when r.status = 2 then coalesce(d.parked_at, now()) when r.status = 0 then d.parked_at end
 		from unnest(`+stateParams+`)
 			r(id, status, made, spent, code, duration, reason, wait)
-		where d.id = r.id and d.status + 0 = 0`, d.states)
+		where d.id = r.id and d.status + 0 = 0
+		returning d.id)`+uncountSQL(day, `(select id, status, null::timestamptz from unnest($1::uuid[], $2::smallint[]) u(id, status))`, "$9"), d.states)
+}
+
+// uncountSQL follows an update of deliveries, "with changed as (…)". It takes off the statistics
+// what the batch counts of deliveries that another attempt had settled: the update left them as
+// they were. If that attempt is the batch's own, an earlier try was committed and its response
+// lost. settled has ids, the statuses that the batch counts, and when the attempts that have no
+// row of their own started; minute is a parameter.
+func uncountSQL(day, settled, minute string) string {
+	return `
+		insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, delivered, failed, parked, attempts)
+		select (` + minute + `::timestamptz[])[1], d.tenant_id, d.target_id, d.product, -(r.status = 1)::integer, -(r.status = 3)::integer, -(r.status = 2)::integer,
+			-coalesce(d.started_at = r.started_at, false)::integer
+		from ` + settled + ` r(id, status, started_at) join hub.deliveries_` + day + ` d on d.id = r.id
+		where r.status <> 0 and r.id not in (select id from changed)` // a hashed list, whatever joins are allowed
 }
 
 // addInsertsWithState adds the rows of deliveries that were not delivered at once: one version of

@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -47,10 +49,14 @@ type Writer struct {
 	rows         rows
 	deferred     []delivery.AttemptResult // their orders are locked by other transactions
 	isDeferring  bool                     // since the last time that none was
+	seen         map[uuid.UUID]struct{}   // deliveries of a batch, reused by the next
 	done         sync.WaitGroup
+
+	recorded atomic.Int64 // attempts
 
 	mu         sync.Mutex
 	openLeases []*delivery.CommitLease // oldest first; those that are settled go when they are looked at
+	stall      stall
 }
 
 // NewWriter starts the writer; [Writer.Close] ends it.
@@ -61,7 +67,10 @@ func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, onSto
 }
 
 // Record queues an attempt. It blocks while the database cannot keep up.
-func (w *Writer) Record(a delivery.AttemptResult) { w.queue <- a }
+func (w *Writer) Record(a delivery.AttemptResult) {
+	w.recorded.Add(1)
+	w.queue <- a
+}
 
 // syncTimeout is how long a reader waits for the writer.
 const syncTimeout = 200 * time.Millisecond
@@ -97,8 +106,10 @@ func (w *Writer) run() {
 	for {
 		select {
 		case <-materialize.C:
-			w.materializeWaiting()
-			w.storeFree()
+			w.watch(func() {
+				w.materializeWaiting()
+				w.storeFree()
+			}, 0)
 		case stored := <-w.syncRequests:
 			w.syncWaiters = append(w.syncWaiters, stored)
 			batch = w.fillBatch(batch[:0], nil)
@@ -120,11 +131,13 @@ func (w *Writer) run() {
 
 // storeAll stores a batch and answers the sync requests.
 func (w *Writer) storeAll(batch []delivery.AttemptResult) {
-	free := batch
-	if len(w.deferred) > 0 { // the same transactions may have locked more: no waiting for each of them
-		free = w.deferLocked(batch)
-	}
-	w.store(free)
+	w.watch(func() {
+		free := batch
+		if len(w.deferred) > 0 { // the same transactions may have locked more: no waiting for each of them
+			free = w.deferLocked(batch)
+		}
+		w.store(free)
+	}, len(batch))
 	clear(batch)
 	for _, stored := range w.syncWaiters {
 		close(stored)
@@ -155,33 +168,36 @@ func (w *Writer) fillBatch(batch []delivery.AttemptResult, until <-chan time.Tim
 	return batch
 }
 
-// store commits a batch, however long the database is away. Attempts whose orders stay locked
-// are deferred.
+// store commits a batch. Statements change a row once: further attempts of a delivery follow in
+// a commit of their own.
 func (w *Writer) store(batch []delivery.AttemptResult) {
-	if len(batch) == 0 {
-		return
+	for len(batch) > 0 {
+		first, repeated := w.splitRepeated(batch)
+		w.storeDistinct(first)
+		batch = repeated
 	}
+}
+
+// storeDistinct commits attempts of different deliveries, however long the database is away.
+// Those whose orders stay locked are deferred.
+func (w *Writer) storeDistinct(batch []delivery.AttemptResult) {
 	failpoint.Here("before_attempt_row")
 	for _, a := range batch {
 		if a.Decision.Status == delivery.Parked {
 			failpoint.Here("on_parking")
 		}
 	}
-	for pause, failures := firstStorePause, 0; ; pause, failures = min(2*pause, longestStorePause), failures+1 {
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-		err := w.flush(ctx, batch)
-		cancel()
+	for pause := firstStorePause; ; pause = min(2*pause, longestStorePause) {
+		err := w.flush(batch)
 		if err == nil {
 			break
 		}
 		if isUniqueViolation(err) {
-			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-			committed, found, conflictErr := w.findConflicts(ctx, batch)
-			cancel()
-			if committed {
+			stored, err := w.compareStored(batch)
+			if stored.isCommitted {
 				break
 			}
-			if found || conflictErr != nil {
+			if stored.hasNewRows || err != nil {
 				continue
 			}
 		}
@@ -197,7 +213,7 @@ func (w *Writer) store(batch []delivery.AttemptResult) {
 			w.storeHalves(batch, err)
 			return
 		}
-		if failures == 0 {
+		if w.noteAway() {
 			w.log.Warn("storing attempts failed; trying until it works", "error", err, "attempts", len(batch))
 		}
 		time.Sleep(pause)
@@ -217,8 +233,8 @@ func (w *Writer) storeHalves(batch []delivery.AttemptResult, err error) {
 		return
 	}
 	half := len(batch) / 2
-	w.store(batch[:half])
-	w.store(batch[half:])
+	w.storeDistinct(batch[:half])
+	w.storeDistinct(batch[half:])
 }
 
 // isUniqueViolation reports whether PostgreSQL has a row of the batch already.
@@ -234,7 +250,9 @@ func isRejected(err error) bool {
 	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || pg.Code == "42P01")
 }
 
-func (w *Writer) flush(ctx context.Context, batch []delivery.AttemptResult) error {
+func (w *Writer) flush(batch []delivery.AttemptResult) error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
 	statements := &bulk.Batch{}
 	w.rows.addStatements(statements, batch, w.now())
 	if err := statements.Run(ctx, w.pool); err != nil {

@@ -137,27 +137,26 @@ func (q *Queries) DeleteTenantKeys(ctx context.Context, at time.Time, tenantID u
 }
 
 const externalProductsNamed = `-- name: ExternalProductsNamed :many
-select name, prefix, title, hosted, created_at, validation from hub.products
+select name, prefix from hub.products
 where not hosted and (name = any($1::text[]) or prefix = any($2::text[])) order by name
 `
 
-func (q *Queries) ExternalProductsNamed(ctx context.Context, names []string, prefixes []string) ([]Product, error) {
+type ExternalProductsNamedRow struct {
+	Name   string
+	Prefix string
+}
+
+// Columns of the first version alone: it is asked before the migrations.
+func (q *Queries) ExternalProductsNamed(ctx context.Context, names []string, prefixes []string) ([]ExternalProductsNamedRow, error) {
 	rows, err := q.db.Query(ctx, externalProductsNamed, names, prefixes)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Product{}
+	items := []ExternalProductsNamedRow{}
 	for rows.Next() {
-		var i Product
-		if err := rows.Scan(
-			&i.Name,
-			&i.Prefix,
-			&i.Title,
-			&i.Hosted,
-			&i.CreatedAt,
-			&i.Validation,
-		); err != nil {
+		var i ExternalProductsNamedRow
+		if err := rows.Scan(&i.Name, &i.Prefix); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

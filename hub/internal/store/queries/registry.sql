@@ -8,7 +8,8 @@ select * from hub.products where name = $1;
 select * from hub.products where name > sqlc.arg(after) order by name limit sqlc.arg(row_limit);
 
 -- name: ExternalProductsNamed :many
-select * from hub.products
+-- Columns of the first version alone: it is asked before the migrations.
+select name, prefix from hub.products
 where not hosted and (name = any(sqlc.arg(names)::text[]) or prefix = any(sqlc.arg(prefixes)::text[])) order by name;
 
 -- name: ProductForUpdate :one

@@ -26,7 +26,7 @@ import (
 const Name = "bridge"
 
 const (
-	maxAnswer   = 64 << 10 // bytes of an answer that are read
+	maxResponse = 64 << 10 // bytes of a response that are read
 	maxError    = 300      // characters of a bridge's error that are shown
 	maxRemoteID = 500      // bytes of an id of the network
 )
@@ -102,16 +102,16 @@ func (d *Driver) passState(ctx context.Context, c driver.Connection, name string
 
 // callState makes a call that is answered with the session's state.
 func (d *Driver) callState(ctx context.Context, c driver.Connection, name string) (change driver.ConnectionChange, err error) {
-	var answer struct {
+	var result struct {
 		State *state `json:"state"`
 	}
-	if err := d.call(ctx, c, name, struct{}{}, &answer); err != nil {
+	if err := d.call(ctx, c, name, struct{}{}, &result); err != nil {
 		return change, err
 	}
-	if answer.State == nil {
+	if result.State == nil {
 		return change, errors.New("the bridge answered without the state")
 	}
-	return answer.State.toChange(c.ID)
+	return result.State.toChange(c.ID)
 }
 
 // Stop implements [driver.Driver]. A bridge that does not answer is a [hub.ErrUnavailable]:
@@ -130,17 +130,17 @@ func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoin
 	if m.Media != nil {
 		message.Media = &outgoingFile{m.Media.Type, m.Media.MimeType, m.Media.Name, m.Media.URL}
 	}
-	var answer sent
-	if err := d.call(ctx, c, callSend, message, &answer); err != nil {
+	var result sent
+	if err := d.call(ctx, c, callSend, message, &result); err != nil {
 		return driver.Sent{}, mapError(err)
 	}
-	if answer.RemoteID == "" || len(answer.RemoteID) > maxRemoteID {
+	if result.RemoteID == "" || len(result.RemoteID) > maxRemoteID {
 		return driver.Sent{}, errors.New("the bridge answered without the message's id at the network")
 	}
-	if answer.At.IsZero() || answer.At.After(d.host.Now()) {
-		answer.At = d.host.Now()
+	if result.At.IsZero() || result.At.After(d.host.Now()) {
+		result.At = d.host.Now()
 	}
-	return driver.Sent{RemoteID: answer.RemoteID, At: answer.At.UTC().Truncate(time.Microsecond)}, nil
+	return driver.Sent{RemoteID: result.RemoteID, At: result.At.UTC().Truncate(time.Microsecond)}, nil
 }
 
 // MarkRead implements [driver.Driver].
@@ -157,20 +157,20 @@ func (d *Driver) MarkRead(ctx context.Context, c driver.Connection, contact driv
 
 // Check implements [driver.Driver].
 func (d *Driver) Check(ctx context.Context, c driver.Connection, number string) (registered bool, err error) {
-	var answer struct {
+	var result struct {
 		Registered *bool `json:"registered"`
 	}
-	err = d.call(ctx, c, callCheck, map[string]any{"number": number}, &answer)
-	if err == nil && answer.Registered == nil {
+	err = d.call(ctx, c, callCheck, map[string]any{"number": number}, &result)
+	if err == nil && result.Registered == nil {
 		err = errors.New("the bridge answered without registered")
 	}
 	if err != nil {
 		return false, mapError(err)
 	}
-	return *answer.Registered, nil
+	return *result.Registered, nil
 }
 
-// OpenMedia implements [driver.Driver]: the answer's body is the file.
+// OpenMedia implements [driver.Driver]: the response's body is the file.
 func (d *Driver) OpenMedia(ctx context.Context, c driver.Connection, reference string) (io.ReadCloser, error) {
 	response, err := d.do(ctx, d.host.Downloads, c, callMedia, map[string]any{"reference": reference})
 	if err != nil {
@@ -204,39 +204,48 @@ func (r *Refusal) text() string {
 	return cmp.Or(r.Message, fmt.Sprintf("The bridge answered %d.", r.Status))
 }
 
+// isUnread reports whether the bridge has refused a call without doing anything, for a time: the
+// signature is wrong, or there are too many calls.
+func (r *Refusal) isUnread() bool {
+	return r.Status >= 400 && r.Status < 500 && r.Status != http.StatusRequestTimeout
+}
+
 // mapError returns the driver's error for a refusal. Any other error is temporary.
 func mapError(err error) error {
 	refused, isRefusal := errors.AsType[*Refusal](err)
-	if !isRefusal || !refused.isFinal() {
+	if !isRefusal || !refused.isUnread() {
 		return err
 	}
-	switch refused.Code {
-	case errorNotConnected:
-		return fmt.Errorf("%w: %w", driver.ErrNotConnected, err)
-	case errorNotRegistered:
-		return fmt.Errorf("%w: %w", driver.ErrNotRegistered, err)
-	case errorRefused:
-		return fmt.Errorf("%w: %w", driver.ErrRefused, err)
+	kind := driver.ErrNotTaken
+	if refused.isFinal() {
+		switch refused.Code {
+		case errorNotConnected:
+			kind = driver.ErrNotConnected
+		case errorNotRegistered:
+			kind = driver.ErrNotRegistered
+		case errorRefused:
+			kind = driver.ErrRefused
+		}
 	}
-	return err
+	return fmt.Errorf("%w: %w", kind, err)
 }
 
-// call makes a call and decodes its answer; into may be nil.
+// call makes a call and decodes its response; into may be nil.
 func (d *Driver) call(ctx context.Context, c driver.Connection, name string, data, into any) error {
 	response, err := d.do(ctx, d.host.HTTP, c, name, data)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
-		return fmt.Errorf("reading the bridge's answer: %w", err)
+		return fmt.Errorf("reading the bridge's response: %w", err)
 	}
 	if into == nil {
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("decoding the bridge's answer: %w", err)
+		return fmt.Errorf("decoding the bridge's response: %w", err)
 	}
 	return nil
 }
@@ -274,11 +283,11 @@ func (d *Driver) do(ctx context.Context, client hub.Doer, c driver.Connection, n
 		return response, nil
 	}
 	defer func() { _ = response.Body.Close() }()
-	var answer refusal
-	_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer) // an answer without a reason has none
+	var result refusal
+	_ = json.NewDecoder(io.LimitReader(response.Body, maxResponse)).Decode(&result) // a response without a reason has none
 	switch response.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return nil, fmt.Errorf("%w: it answered %d", driver.ErrUnreachable, response.StatusCode)
 	}
-	return nil, &Refusal{response.StatusCode, answer.Error, chat.Truncate(answer.Message, maxError)}
+	return nil, &Refusal{response.StatusCode, result.Error, chat.Truncate(result.Message, maxError)}
 }

@@ -118,10 +118,10 @@ func (n *network) AcknowledgeEarly(t *testing.T) {
 	n.SetHooks(drivertest.Hooks{BeforeAnswer: func(remoteID string) { _ = n.Acknowledge(t, remoteID, chat.AckDevice) }})
 }
 
-// LoseNextAnswer implements [drivertest.AnswerLoser].
-func (n *network) LoseNextAnswer() {
+// LoseNextResponse implements [drivertest.ResponseLoser].
+func (n *network) LoseNextResponse() {
 	lose := true
-	n.SetHooks(drivertest.Hooks{LoseAnswer: func() bool {
+	n.SetHooks(drivertest.Hooks{LoseResponse: func() bool {
 		was := lose
 		lose = false
 		return was

@@ -37,7 +37,7 @@ type call struct {
 	Data       any    `json:"data"`
 }
 
-// refusal is the body of an answer that is an error.
+// refusal is the body of a response that is an error.
 type refusal struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
@@ -67,7 +67,7 @@ type outgoingFile struct {
 	URL      string         `json:"url"`
 }
 
-// sent is the answer to an outgoing message.
+// sent is the response to an outgoing message.
 type sent struct {
 	RemoteID string    `json:"remoteId"`
 	At       time.Time `json:"at"`

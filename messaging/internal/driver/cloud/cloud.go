@@ -28,8 +28,8 @@ const Name = "cloud"
 // messageWindow is how long after a contact's message texts are accepted.
 const messageWindow = 24 * time.Hour
 
-// maxAnswer is how many bytes of an answer of the API are read.
-const maxAnswer = 1 << 20
+// maxResponse is how many bytes of a response of the API are read.
+const maxResponse = 1 << 20
 
 // Driver calls the API. It implements [driver.Driver].
 type Driver struct {
@@ -167,26 +167,26 @@ func toOutgoing(m driver.Outgoing) outgoing {
 	return out
 }
 
-// Send implements [driver.Driver]. The API cannot tell a repeated message: a lost answer is
+// Send implements [driver.Driver]. The API cannot tell a repeated message: a lost response is
 // [driver.ErrUnclear].
 func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoing) (driver.Sent, error) {
 	settings, err := ParseSettings(c)
 	if err != nil {
 		return driver.Sent{}, err
 	}
-	var answer struct {
+	var result struct {
 		Messages []struct {
 			ID string `json:"id"`
 		} `json:"messages"`
 	}
-	err = d.call(ctx, http.MethodPost, "/"+url.PathEscape(settings.PhoneNumberID)+"/messages", settings, toOutgoing(m), &answer)
+	err = d.call(ctx, http.MethodPost, "/"+url.PathEscape(settings.PhoneNumberID)+"/messages", settings, toOutgoing(m), &result)
 	if err != nil {
 		return driver.Sent{}, mapError(err)
 	}
-	if len(answer.Messages) != 1 || answer.Messages[0].ID == "" || len(answer.Messages[0].ID) > maxRemoteID {
+	if len(result.Messages) != 1 || result.Messages[0].ID == "" || len(result.Messages[0].ID) > maxRemoteID {
 		return driver.Sent{}, fmt.Errorf("%w: the Cloud API answered without its id", driver.ErrUnclear)
 	}
-	return driver.Sent{RemoteID: answer.Messages[0].ID, At: d.host.Now().UTC().Truncate(time.Microsecond)}, nil
+	return driver.Sent{RemoteID: result.Messages[0].ID, At: d.host.Now().UTC().Truncate(time.Microsecond)}, nil
 }
 
 // MarkRead implements [driver.Driver]. The API marks what came before a message as well.
@@ -227,8 +227,8 @@ func (d *Driver) OpenMedia(ctx context.Context, c driver.Connection, reference s
 	return response.Body, nil
 }
 
-// call makes a request to the API and decodes its answer; into may be nil. A
-// [lostAnswerError] is the only error after which the API may have done what was asked.
+// call makes a request to the API and decodes its response; into may be nil. A
+// [lostResponseError] is the only error after which the API may have done what was asked.
 func (d *Driver) call(ctx context.Context, method, path string, settings Settings, body, into any) error {
 	var reader io.Reader
 	if body != nil {
@@ -254,32 +254,32 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		if !isOnItsWay.Load() {
 			return unreachable(ctx, err)
 		}
-		return &lostAnswerError{unreachable(ctx, err)}
+		return &lostResponseError{unreachable(ctx, err)}
 	}
 	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
-		return &lostAnswerError{unreachable(ctx, fmt.Errorf("reading the Cloud API's answer: %w", err))}
+		return &lostResponseError{unreachable(ctx, fmt.Errorf("reading the Cloud API's response: %w", err))}
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		var answer struct {
+		var result struct {
 			Error struct {
 				Code    int    `json:"code"`
 				Message string `json:"message"`
 			} `json:"error"`
 		}
-		if json.Unmarshal(raw, &answer) != nil && response.StatusCode >= http.StatusInternalServerError {
+		if json.Unmarshal(raw, &result) != nil && response.StatusCode >= http.StatusInternalServerError {
 			// It is not the API that answers, but what stands before it.
-			return &lostAnswerError{unreachable(ctx, fmt.Errorf("the Cloud API answered %d without an error of its own", response.StatusCode))}
+			return &lostResponseError{unreachable(ctx, fmt.Errorf("the Cloud API answered %d without an error of its own", response.StatusCode))}
 		}
 		// The message is shown to users and logged; the API may quote the token there.
-		return &APIError{response.StatusCode, answer.Error.Code, strings.ReplaceAll(answer.Error.Message, settings.AccessToken, "[access token]")}
+		return &APIError{response.StatusCode, result.Error.Code, strings.ReplaceAll(result.Error.Message, settings.AccessToken, "[access token]")}
 	}
 	if into == nil {
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return &lostAnswerError{unreachable(ctx, fmt.Errorf("decoding the Cloud API's answer: %w", err))}
+		return &lostResponseError{unreachable(ctx, fmt.Errorf("decoding the Cloud API's response: %w", err))}
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (n *network) send(w http.ResponseWriter, r *http.Request) {
 	if hooks.BeforeAnswer != nil {
 		hooks.BeforeAnswer(sent.RemoteID)
 	}
-	if hooks.LoseAnswer != nil && hooks.LoseAnswer() {
+	if hooks.LoseResponse != nil && hooks.LoseResponse() {
 		line, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {
 			_ = line.Close()
@@ -191,12 +191,12 @@ func (n *network) AcknowledgeEarly(t *testing.T) {
 	n.hooks.BeforeAnswer = func(remoteID string) { _ = n.Acknowledge(t, remoteID, chat.AckDevice) }
 }
 
-// LoseNextAnswer implements [drivertest.AnswerLoser].
-func (n *network) LoseNextAnswer() {
+// LoseNextResponse implements [drivertest.ResponseLoser].
+func (n *network) LoseNextResponse() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	isNext := true
-	n.hooks.LoseAnswer = func() bool {
+	n.hooks.LoseResponse = func() bool {
 		was := isNext
 		isNext = false
 		return was

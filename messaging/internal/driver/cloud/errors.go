@@ -66,7 +66,7 @@ func codeOf(apiError int) string {
 // mapError returns the driver's error for one of the API. Any other error is temporary.
 func mapError(err error) error {
 	var apiErr *APIError
-	var lost *lostAnswerError
+	var lost *lostResponseError
 	if errors.As(err, &lost) {
 		return fmt.Errorf("%w: %w", driver.ErrUnclear, err)
 	}
@@ -96,14 +96,14 @@ func mapError(err error) error {
 	return err
 }
 
-// lostAnswerError is a request that the API may have got, without its answer.
-type lostAnswerError struct{ cause error }
+// lostResponseError is a request that the API may have got, without its response.
+type lostResponseError struct{ cause error }
 
 // Error implements error.
-func (e *lostAnswerError) Error() string { return e.cause.Error() }
+func (e *lostResponseError) Error() string { return e.cause.Error() }
 
-// Unwrap returns what happened to the answer.
-func (e *lostAnswerError) Unwrap() error { return e.cause }
+// Unwrap returns what happened to the response.
+func (e *lostResponseError) Unwrap() error { return e.cause }
 
 // unreachable returns the error of a call that the network did not answer, unless the caller
 // gave it up.

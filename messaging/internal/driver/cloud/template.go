@@ -43,7 +43,7 @@ func (d *Driver) Templates(ctx context.Context, c driver.Connection, page driver
 	if page.After != "" {
 		query.Set("after", page.After)
 	}
-	var answer struct {
+	var list struct {
 		Data []struct {
 			Name       string          `json:"name"`
 			Language   string          `json:"language"`
@@ -59,14 +59,14 @@ func (d *Driver) Templates(ctx context.Context, c driver.Connection, page driver
 		} `json:"paging"`
 	}
 	path := "/" + url.PathEscape(settings.WABAID) + "/message_templates?" + query.Encode()
-	if err := d.call(ctx, http.MethodGet, path, settings, nil, &answer); err != nil {
+	if err := d.call(ctx, http.MethodGet, path, settings, nil, &list); err != nil {
 		return nil, "", mapError(err)
 	}
-	for _, t := range answer.Data {
+	for _, t := range list.Data {
 		templates = append(templates, driver.NetworkTemplate{Name: t.Name, Language: t.Language, Status: t.Status, Category: t.Category, Components: t.Components})
 	}
-	if answer.Paging.Next != "" {
-		next = answer.Paging.Cursors.After
+	if list.Paging.Next != "" {
+		next = list.Paging.Cursors.After
 	}
 	return templates, next, nil
 }

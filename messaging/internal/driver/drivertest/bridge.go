@@ -194,6 +194,10 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 		b.mu.Unlock()
 		answerError(w, http.StatusBadRequest, "refused")
 		return
+	case m.Body == BusyBody:
+		b.mu.Unlock()
+		answerError(w, http.StatusTooManyRequests, "busy")
+		return
 	case !isKnown:
 		remote = "3EB0" + rand.Text()
 		b.remote[m.ID] = remote
@@ -207,14 +211,14 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 	if hooks.BeforeAnswer != nil {
 		hooks.BeforeAnswer(remote)
 	}
-	if hooks.LoseAnswer != nil && hooks.LoseAnswer() {
+	if hooks.LoseResponse != nil && hooks.LoseResponse() {
 		dropConnection(w)
 		return
 	}
 	answer(w, Object{"remoteId": remote, "at": time.Now()})
 }
 
-// dropConnection ends a request without an answer.
+// dropConnection ends a request without a response.
 func dropConnection(w http.ResponseWriter) {
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -243,7 +247,7 @@ func (b *Bridge) Calls() []string {
 	return append([]string(nil), b.names...)
 }
 
-// SetHooks sets what happens to answers.
+// SetHooks sets what happens to responses.
 func (b *Bridge) SetHooks(h Hooks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -285,7 +289,7 @@ func (b *Bridge) EventAt(at time.Time, connection int64, name string, data Objec
 	return body
 }
 
-// Post sends the bytes of an event with a signature, and returns the answer's status.
+// Post sends the bytes of an event with a signature, and returns the response's status.
 func (b *Bridge) Post(t testing.TB, connection int64, body []byte, signature string) int {
 	t.Helper()
 	b.mu.Lock()
@@ -301,7 +305,7 @@ func (b *Bridge) Post(t testing.TB, connection int64, body []byte, signature str
 	return response.StatusCode
 }
 
-// Report sends an event and returns the answer's status.
+// Report sends an event and returns the response's status.
 func (b *Bridge) Report(t testing.TB, connection int64, name string, data Object) int {
 	t.Helper()
 	body := b.Event(connection, name, data)

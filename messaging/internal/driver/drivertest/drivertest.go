@@ -27,6 +27,9 @@ const (
 // RefusedBody is a text that no network accepts: it is too long.
 var RefusedBody = strings.Repeat("x", 5000)
 
+// BusyBody is a text that a bridge refuses unread, as if there were too many requests.
+const BusyBody = "one too many"
+
 // Network is a chat network with one connection, as the test plays it.
 type Network interface {
 	// Driver returns the driver, whose sink is the one that the network was made with.
@@ -58,10 +61,10 @@ type Network interface {
 	GoneFile() string
 }
 
-// AnswerLoser is a network whose answers can be lost.
-type AnswerLoser interface {
-	// LoseNextAnswer closes the connection instead of answering, after the network accepted the next message.
-	LoseNextAnswer()
+// ResponseLoser is a network whose responses can be lost.
+type ResponseLoser interface {
+	// LoseNextResponse closes the connection instead of answering, after the network accepted the next message.
+	LoseNextResponse()
 }
 
 // FormRegistrar is a network that registers a number in one of its forms only.
@@ -98,7 +101,7 @@ type Message struct {
 // Hooks are what happens when a network answers a message.
 type Hooks struct {
 	BeforeAnswer func(remoteID string)
-	LoseAnswer   func() bool // whether this answer is lost
+	LoseResponse func() bool // whether this response is lost
 }
 
 // fixture is one test case: a network with its driver, connection and sink.
@@ -128,7 +131,7 @@ func Run(t *testing.T, newNetwork func(t *testing.T, sink driver.Sink) Network) 
 		{"receipts", checkReceipts},
 		{"early receipt", checkEarlyReceipt},
 		{"the sink fails", checkSinkFails},
-		{"lost answer", checkLostAnswer},
+		{"lost response", checkLostResponse},
 		{"unreported states", checkUnreported},
 		{"context", checkContext},
 		{"concurrent use", checkConcurrent},
@@ -335,7 +338,7 @@ func checkReceipts(t *testing.T, b *fixture) {
 	}
 }
 
-// A receipt may come before the answer to its message.
+// A receipt may come before the response to its message.
 func checkEarlyReceipt(t *testing.T, b *fixture) {
 	b.connect(t)
 	b.AcknowledgeEarly(t)
@@ -360,16 +363,16 @@ func checkSinkFails(t *testing.T, b *fixture) {
 	require.Equal(t, chat.AckDevice, b.sink.Ack(sent.RemoteID))
 }
 
-// An answer that is lost leaves one message at the network: it is sent again where the
+// A response that is lost leaves one message at the network: it is sent again where the
 // network can tell, and unclear where it cannot.
-func checkLostAnswer(t *testing.T, b *fixture) {
-	line, isLine := b.Network.(AnswerLoser)
+func checkLostResponse(t *testing.T, b *fixture) {
+	line, isLine := b.Network.(ResponseLoser)
 	if !isLine { // the network is in this process
 		require.True(t, b.capabilities.Idempotent)
 		return
 	}
 	b.connect(t)
-	line.LoseNextAnswer()
+	line.LoseNextResponse()
 	_, err := b.driver.Send(t.Context(), b.connection, b.message("m1", "Hello"))
 	require.Error(t, err)
 	for _, final := range []error{driver.ErrNotConnected, driver.ErrNotRegistered, driver.ErrRefused} {

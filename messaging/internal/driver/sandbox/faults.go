@@ -17,7 +17,7 @@ import (
 
 // Faults are what the network does wrong. The zero value is a network without faults.
 type Faults struct {
-	LatencyMS        int  // before each answer
+	LatencyMS        int  // before each response
 	DropPercent      int  // of messages that are lost on their way, in both directions
 	DuplicatePercent int  // of received messages and receipts that come twice
 	Reorder          bool // two received messages come in the wrong order
@@ -112,8 +112,8 @@ func (f Faults) copies() int {
 	return 1
 }
 
-// lidOf returns the LID of a number.
-func lidOf(number string) string {
+// LIDOf returns the LID of a number.
+func LIDOf(number string) string {
 	sum := sha256.Sum256([]byte(number))
 	return hex.EncodeToString(sum[:8]) + "@lid"
 }

@@ -248,7 +248,7 @@ func (n *Network) incoming(ctx context.Context, faults Faults, connectionID int6
 	if !faults.LID {
 		return in, nil
 	}
-	in.LID = lidOf(m.From)
+	in.LID = LIDOf(m.From)
 	isKnown := false
 	err := n.host.Pool.QueryRow(ctx, `select exists (select from sandbox_messages where sender = $1 and recipient = $2 and id <> $3 and not is_waiting and not is_lost)`, m.From, m.To, m.ID).Scan(&isKnown)
 	if isKnown {

@@ -43,12 +43,23 @@ func (q *Queries) APITokenByHash(ctx context.Context, hash []byte, at time.Time)
 	return i, err
 }
 
-const aPITokens = `-- name: APITokens :many
-select company_id, id, name, prefix, hash, connection_id, created_at, updated_at, expires_at, last_used_at, revoked_at from messaging.api_tokens where company_id = $1 order by id limit 1000
+const aPITokenCount = `-- name: APITokenCount :one
+select count(*) from messaging.api_tokens where company_id = $1
 `
 
-func (q *Queries) APITokens(ctx context.Context, companyID int64) ([]APIToken, error) {
-	rows, err := q.db.Query(ctx, aPITokens, companyID)
+func (q *Queries) APITokenCount(ctx context.Context, companyID int64) (int64, error) {
+	row := q.db.QueryRow(ctx, aPITokenCount, companyID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const aPITokensPage = `-- name: APITokensPage :many
+select company_id, id, name, prefix, hash, connection_id, created_at, updated_at, expires_at, last_used_at, revoked_at from messaging.api_tokens where company_id = $1 order by id desc offset $2::int limit $3::int
+`
+
+func (q *Queries) APITokensPage(ctx context.Context, companyID int64, skip int, maxRows int) ([]APIToken, error) {
+	rows, err := q.db.Query(ctx, aPITokensPage, companyID, skip, maxRows)
 	if err != nil {
 		return nil, err
 	}

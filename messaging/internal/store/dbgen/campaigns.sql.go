@@ -439,10 +439,10 @@ order by d.next_send_at limit $4::int
 `
 
 type DueCampaignsParams struct {
-	At               time.Time
-	WithoutCompanies []int64
-	Without          []int64
-	MaxRows          int
+	At                time.Time
+	ExcludedCompanies []int64
+	Excluded          []int64
+	MaxRows           int
 }
 
 type DueCampaignsRow struct {
@@ -454,8 +454,8 @@ type DueCampaignsRow struct {
 func (q *Queries) DueCampaigns(ctx context.Context, arg DueCampaignsParams) ([]DueCampaignsRow, error) {
 	rows, err := q.db.Query(ctx, dueCampaigns,
 		arg.At,
-		arg.WithoutCompanies,
-		arg.Without,
+		arg.ExcludedCompanies,
+		arg.Excluded,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -481,8 +481,8 @@ select company_id, id, name, status, messages, confirmation, confirmation_messag
 order by scheduled_at limit 1 for no key update skip locked
 `
 
-func (q *Queries) DueScheduledCampaign(ctx context.Context, at time.Time, without []int64) (Campaign, error) {
-	row := q.db.QueryRow(ctx, dueScheduledCampaign, at, without)
+func (q *Queries) DueScheduledCampaign(ctx context.Context, at time.Time, excluded []int64) (Campaign, error) {
+	row := q.db.QueryRow(ctx, dueScheduledCampaign, at, excluded)
 	var i Campaign
 	err := row.Scan(
 		&i.CompanyID,
@@ -1031,19 +1031,19 @@ func (q *Queries) RequeueMessage(ctx context.Context, arg RequeueMessageParams) 
 	return i, err
 }
 
-const setCampaignPace = `-- name: SetCampaignPace :exec
+const setCampaignProgress = `-- name: SetCampaignProgress :exec
 update messaging.campaign_progress set dispatched = $3, next_send_at = $4 where company_id = $1 and campaign_id = $2
 `
 
-type SetCampaignPaceParams struct {
+type SetCampaignProgressParams struct {
 	CompanyID  int64
 	CampaignID int64
 	Dispatched int
 	NextSendAt *time.Time
 }
 
-func (q *Queries) SetCampaignPace(ctx context.Context, arg SetCampaignPaceParams) error {
-	_, err := q.db.Exec(ctx, setCampaignPace,
+func (q *Queries) SetCampaignProgress(ctx context.Context, arg SetCampaignProgressParams) error {
+	_, err := q.db.Exec(ctx, setCampaignProgress,
 		arg.CompanyID,
 		arg.CampaignID,
 		arg.Dispatched,

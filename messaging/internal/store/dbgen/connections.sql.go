@@ -503,6 +503,32 @@ func (q *Queries) LockConnectionToDelete(ctx context.Context, companyID int64, i
 	return i, err
 }
 
+const markConnectionDown = `-- name: MarkConnectionDown :exec
+update messaging.connections set status = $1, retries = 0, last_error = $2::text, updated_at = $3::timestamptz
+where company_id = $4 and id = $5 and status = 'CONNECTED'
+`
+
+type MarkConnectionDownParams struct {
+	Status    chat.ConnectionStatus
+	Reason    string
+	At        time.Time
+	CompanyID int64
+	ID        int64
+}
+
+// Messages cannot be sent any more on a connected connection: it waits for its network, or for
+// people.
+func (q *Queries) MarkConnectionDown(ctx context.Context, arg MarkConnectionDownParams) error {
+	_, err := q.db.Exec(ctx, markConnectionDown,
+		arg.Status,
+		arg.Reason,
+		arg.At,
+		arg.CompanyID,
+		arg.ID,
+	)
+	return err
+}
+
 const setConnectionSettings = `-- name: SetConnectionSettings :one
 update messaging.connections set settings = $1, state_sequence = 0, updated_at = $2 where company_id = $3 and id = $4 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence
 `
@@ -551,32 +577,6 @@ func (q *Queries) SetConnectionSettings(ctx context.Context, arg SetConnectionSe
 		&i.StateSequence,
 	)
 	return i, err
-}
-
-const stopConnection = `-- name: StopConnection :exec
-update messaging.connections set status = $1, retries = 0, last_error = $2::text, updated_at = $3::timestamptz
-where company_id = $4 and id = $5 and status = 'CONNECTED'
-`
-
-type StopConnectionParams struct {
-	Status    chat.ConnectionStatus
-	Reason    string
-	At        time.Time
-	CompanyID int64
-	ID        int64
-}
-
-// Messages cannot be sent any more on a connected connection: it waits for its network, or for
-// people.
-func (q *Queries) StopConnection(ctx context.Context, arg StopConnectionParams) error {
-	_, err := q.db.Exec(ctx, stopConnection,
-		arg.Status,
-		arg.Reason,
-		arg.At,
-		arg.CompanyID,
-		arg.ID,
-	)
-	return err
 }
 
 const unreachableConnections = `-- name: UnreachableConnections :many

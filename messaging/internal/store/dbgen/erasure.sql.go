@@ -103,6 +103,17 @@ func (q *Queries) CompaniesWithRetention(ctx context.Context) ([]Company, error)
 	return items, nil
 }
 
+const countOthersWithEmail = `-- name: CountOthersWithEmail :one
+select count(*) from messaging.contacts where company_id = $1 and id <> $2 and email <> '' and lower(email) = lower($3::text)
+`
+
+func (q *Queries) CountOthersWithEmail(ctx context.Context, companyID int64, iD int64, email string) (int64, error) {
+	row := q.db.QueryRow(ctx, countOthersWithEmail, companyID, iD, email)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const deleteListItemsOfContact = `-- name: DeleteListItemsOfContact :exec
 delete from messaging.contact_list_items where company_id = $1 and contact_id = $2
 `

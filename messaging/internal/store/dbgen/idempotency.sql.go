@@ -13,9 +13,11 @@ import (
 
 const claimIdempotencyKey = `-- name: ClaimIdempotencyKey :execrows
 insert into messaging.idempotency_keys as k (company_id, caller, key, body_hash, message_id, created_at)
-values ($1, $2, $3, $4, $5, $6::timestamptz)
+select $1, $2, $3, $4, $5, $6::timestamptz
+where not exists (select from messaging.idempotency_keys c
+    where c.company_id = $1 and c.caller = $2 and c.key = $7::text and c.created_at >= $8::timestamptz)
 on conflict (company_id, caller, key) do update set body_hash = excluded.body_hash, message_id = excluded.message_id, answer = null, created_at = excluded.created_at
-where k.created_at < $7::timestamptz
+where k.created_at < $8::timestamptz
 `
 
 type ClaimIdempotencyKeyParams struct {
@@ -25,11 +27,12 @@ type ClaimIdempotencyKeyParams struct {
 	BodyHash  []byte
 	MessageID string
 	At        time.Time
+	ClearKey  string
 	ExpiredAt time.Time
 }
 
 // Waits for a request that has just claimed the key. Nothing is changed where the key was
-// used since expired_at.
+// used since expired_at. clear_key is the key as versions before stored it.
 func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyKeyParams) (int64, error) {
 	result, err := q.db.Exec(ctx, claimIdempotencyKey,
 		arg.CompanyID,
@@ -38,6 +41,7 @@ func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyK
 		arg.BodyHash,
 		arg.MessageID,
 		arg.At,
+		arg.ClearKey,
 		arg.ExpiredAt,
 	)
 	if err != nil {
@@ -56,13 +60,15 @@ func (q *Queries) DeleteOldIdempotencyKeys(ctx context.Context, createdAt time.T
 }
 
 const idempotencyKey = `-- name: IdempotencyKey :one
-select company_id, caller, key, body_hash, message_id, created_at, answer from messaging.idempotency_keys where company_id = $1 and caller = $2 and key = $3 and created_at >= $4::timestamptz
+select company_id, caller, key, body_hash, message_id, created_at, answer from messaging.idempotency_keys where company_id = $1 and caller = $2 and key in ($3, $4::text) and created_at >= $5::timestamptz
+order by created_at desc limit 1
 `
 
 type IdempotencyKeyParams struct {
 	CompanyID int64
 	Caller    string
 	Key       string
+	ClearKey  string
 	Since     time.Time
 }
 
@@ -71,6 +77,7 @@ func (q *Queries) IdempotencyKey(ctx context.Context, arg IdempotencyKeyParams) 
 		arg.CompanyID,
 		arg.Caller,
 		arg.Key,
+		arg.ClearKey,
 		arg.Since,
 	)
 	var i IdempotencyKeyRow
@@ -86,21 +93,21 @@ func (q *Queries) IdempotencyKey(ctx context.Context, arg IdempotencyKeyParams) 
 	return i, err
 }
 
-const setIdempotencyAnswer = `-- name: SetIdempotencyAnswer :exec
+const setIdempotencyResponse = `-- name: SetIdempotencyResponse :exec
 update messaging.idempotency_keys set answer = $1::jsonb where company_id = $2 and caller = $3 and key = $4 and message_id = $5
 `
 
-type SetIdempotencyAnswerParams struct {
-	Answer    json.RawMessage
+type SetIdempotencyResponseParams struct {
+	Response  json.RawMessage
 	CompanyID int64
 	Caller    string
 	Key       string
 	MessageID string
 }
 
-func (q *Queries) SetIdempotencyAnswer(ctx context.Context, arg SetIdempotencyAnswerParams) error {
-	_, err := q.db.Exec(ctx, setIdempotencyAnswer,
-		arg.Answer,
+func (q *Queries) SetIdempotencyResponse(ctx context.Context, arg SetIdempotencyResponseParams) error {
+	_, err := q.db.Exec(ctx, setIdempotencyResponse,
+		arg.Response,
 		arg.CompanyID,
 		arg.Caller,
 		arg.Key,

@@ -85,6 +85,15 @@ func (q *Queries) DeleteImportBatches(ctx context.Context, companyID int64, impo
 	return err
 }
 
+const deleteImportErasures = `-- name: DeleteImportErasures :exec
+delete from messaging.contact_import_erasures where company_id = $1 and import_id = $2
+`
+
+func (q *Queries) DeleteImportErasures(ctx context.Context, companyID int64, importID int64) error {
+	_, err := q.db.Exec(ctx, deleteImportErasures, companyID, importID)
+	return err
+}
+
 const importByID = `-- name: ImportByID :one
 select company_id, id, status, list_id, total, created, updated, skipped, failed, errors, warnings, created_at, updated_at, finished_at from messaging.contact_imports where company_id = $1 and id = $2
 `
@@ -111,12 +120,36 @@ func (q *Queries) ImportByID(ctx context.Context, companyID int64, iD int64) (Co
 	return i, err
 }
 
+const importErasures = `-- name: ImportErasures :many
+select number_hash from messaging.contact_import_erasures where company_id = $1 and import_id = $2
+`
+
+func (q *Queries) ImportErasures(ctx context.Context, companyID int64, importID int64) ([][]byte, error) {
+	rows, err := q.db.Query(ctx, importErasures, companyID, importID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := [][]byte{}
+	for rows.Next() {
+		var number_hash []byte
+		if err := rows.Scan(&number_hash); err != nil {
+			return nil, err
+		}
+		items = append(items, number_hash)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertContacts = `-- name: InsertContacts :many
 insert into messaging.contacts as c (company_id, name, number, number_key, email, created_at, updated_at)
 select $1, n.name, n.number, n.number_key, n.email, $2::timestamptz, $2::timestamptz
 from (select unnest($3::text[]) as name, unnest($4::text[]) as number, unnest($5::text[]) as number_key, unnest($6::text[]) as email) n
 order by n.number_key
-on conflict (company_id, number_key) do update set name = c.name returning c.id
+on conflict (company_id, number_key) do nothing returning c.id
 `
 
 type InsertContactsParams struct {
@@ -128,7 +161,7 @@ type InsertContactsParams struct {
 	Emails     []string
 }
 
-// A number that somebody else stores meanwhile stays as that is.
+// A number that another transaction stores meanwhile is left out.
 func (q *Queries) InsertContacts(ctx context.Context, arg InsertContactsParams) ([]int64, error) {
 	rows, err := q.db.Query(ctx, insertContacts,
 		arg.CompanyID,
@@ -212,6 +245,18 @@ func (q *Queries) InsertImportBatch(ctx context.Context, arg InsertImportBatchPa
 		arg.N,
 		arg.Content,
 	)
+	return err
+}
+
+const insertImportErasure = `-- name: InsertImportErasure :exec
+insert into messaging.contact_import_erasures (company_id, import_id, number_hash)
+select i.company_id, i.id, $1::bytea from messaging.contact_imports i where i.company_id = $2 and i.finished_at is null
+on conflict do nothing
+`
+
+// For every import in progress.
+func (q *Queries) InsertImportErasure(ctx context.Context, numberHash []byte, companyID int64) error {
+	_, err := q.db.Exec(ctx, insertImportErasure, numberHash, companyID)
 	return err
 }
 

@@ -355,7 +355,7 @@ select (exists (select from messaging.messages m join messaging.tickets t on t.c
     where m.company_id = $1 and m.media_id = $2::text and (t.user_id = $3::bigint
       or (t.user_id is null or $4::boolean) and (t.queue_id is null or t.queue_id = any($5::bigint[]))))
   or exists (select from messaging.schedules s where s.company_id = $1 and s.media_id = $2::text and s.user_id = $3::bigint)
-  or exists (select from messaging.quick_messages q where q.company_id = $1 and (q.shared or q.user_id = $3::bigint) and q.media_url like '%/media/' || $2::text)
+  or exists (select from messaging.quick_messages q where q.company_id = $1 and (q.shared or q.user_id = $3::bigint) and q.media_url = any($6::text[]))
   or not exists (select from messaging.messages m where m.company_id = $1 and m.media_id = $2::text)
     and not exists (select from messaging.campaigns c where c.company_id = $1 and c.media_id = $2::text)
     and not exists (select from messaging.schedules s where s.company_id = $1 and s.media_id = $2::text))::boolean
@@ -367,10 +367,11 @@ type UserSeesMediaParams struct {
 	UserID     int64
 	AllTickets bool
 	Queues     []int64
+	Addresses  []string
 }
 
 // Whether a user who is no administrator may read a file: of a message in a ticket that it sees, of
-// its scheduled messages, of quick messages, or of nothing yet.
+// its scheduled messages, of quick messages, or of nothing yet. Quick messages name it by an address of this product.
 func (q *Queries) UserSeesMedia(ctx context.Context, arg UserSeesMediaParams) (bool, error) {
 	row := q.db.QueryRow(ctx, userSeesMedia,
 		arg.CompanyID,
@@ -378,6 +379,7 @@ func (q *Queries) UserSeesMedia(ctx context.Context, arg UserSeesMediaParams) (b
 		arg.UserID,
 		arg.AllTickets,
 		arg.Queues,
+		arg.Addresses,
 	)
 	var column_1 bool
 	err := row.Scan(&column_1)

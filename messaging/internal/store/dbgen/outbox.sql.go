@@ -34,7 +34,7 @@ type ClaimOutboxParams struct {
 }
 
 // The oldest due messages of a connection whose chat has none waiting before them; urgent
-// ones first. Materialized, and the first of a chat by its index: statistics of a queue are
+// ones first. Materialized, and the first of a chat by its index: statistics of the outbox are
 // never those of its next backlog.
 func (q *Queries) ClaimOutbox(ctx context.Context, arg ClaimOutboxParams) ([]OutboxEntry, error) {
 	rows, err := q.db.Query(ctx, claimOutbox,
@@ -97,12 +97,12 @@ group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, coale
 `
 
 type ConnectionsToSendParams struct {
-	At      time.Time
-	Clock   *time.Time
-	Expired time.Time
-	Without []int64
-	Served  []int64
-	MaxRows int
+	At       time.Time
+	Clock    *time.Time
+	Expired  time.Time
+	Excluded []int64
+	Served   []int64
+	MaxRows  int
 }
 
 type ConnectionsToSendRow struct {
@@ -119,7 +119,7 @@ func (q *Queries) ConnectionsToSend(ctx context.Context, arg ConnectionsToSendPa
 		arg.At,
 		arg.Clock,
 		arg.Expired,
-		arg.Without,
+		arg.Excluded,
 		arg.Served,
 		arg.MaxRows,
 	)
@@ -148,6 +148,33 @@ delete from messaging.outbox where company_id = $1 and message_id = $2
 // The caller settles the message: nothing else sends it any more.
 func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messageID string) (int64, error) {
 	result, err := q.db.Exec(ctx, deleteOutboxEntry, companyID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deleteOutboxEntryAndPhoneCopy = `-- name: DeleteOutboxEntryAndPhoneCopy :execrows
+with copy as (delete from messaging.messages m where m.company_id = $1 and m.connection_id = $3::bigint and m.remote_id = $4::text and m.origin = 'phone')
+delete from messaging.outbox o where o.company_id = $1 and o.message_id = $2
+`
+
+type DeleteOutboxEntryAndPhoneCopyParams struct {
+	CompanyID    int64
+	MessageID    string
+	ConnectionID int64
+	RemoteID     string
+}
+
+// Of a message that the network has accepted. A network may have reported it before as one that was
+// written on the phone: that copy goes.
+func (q *Queries) DeleteOutboxEntryAndPhoneCopy(ctx context.Context, arg DeleteOutboxEntryAndPhoneCopyParams) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteOutboxEntryAndPhoneCopy,
+		arg.CompanyID,
+		arg.MessageID,
+		arg.ConnectionID,
+		arg.RemoteID,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -209,7 +236,7 @@ type FailMessagesOfTicketParams struct {
 }
 
 // Before the ticket is deleted, and with it its messages: those in the outbox, and those whose
-// report is awaited. The transaction has locked the ticket.
+// receipt is awaited. The transaction has locked the ticket.
 func (q *Queries) FailMessagesOfTicket(ctx context.Context, arg FailMessagesOfTicketParams) error {
 	_, err := q.db.Exec(ctx, failMessagesOfTicket,
 		arg.CompanyID,
@@ -246,7 +273,7 @@ func (q *Queries) FailOutboxEntry(ctx context.Context, arg FailOutboxEntryParams
 const failOutboxOfConnection = `-- name: FailOutboxOfConnection :exec
 with removed as (
   delete from messaging.outbox o where o.company_id = $1::bigint and o.connection_id = $4::bigint
-  returning o.message_id, o.handed_at is null and (o.leased_until is null or o.leased_until < $3::timestamptz) as is_idle)
+  returning o.message_id, o.handed_at is null as is_idle)
 select messaging.settle_unsent($1::bigint, array_agg(r.message_id), array_agg(r.message_id) filter (where r.is_idle), $2::text, $3::timestamptz)
 from removed r having count(*) > 0
 `
@@ -258,7 +285,8 @@ type FailOutboxOfConnectionParams struct {
 	ConnectionID int64
 }
 
-// The transaction has locked the connection, so that no message is added.
+// The transaction has locked the connection, so that no message is added. What a process has
+// leased and not begun to send, it does not send any more: it cannot mark it.
 func (q *Queries) FailOutboxOfConnection(ctx context.Context, arg FailOutboxOfConnectionParams) error {
 	_, err := q.db.Exec(ctx, failOutboxOfConnection,
 		arg.CompanyID,
@@ -412,13 +440,29 @@ func (q *Queries) MakeChatUrgent(ctx context.Context, companyID int64, connectio
 }
 
 const markHandedOver = `-- name: MarkHandedOver :execrows
-update messaging.outbox set handed_at = $1::timestamptz where company_id = $2 and message_id = $3 and handed_at is null
+update messaging.outbox set handed_at = $1::timestamptz
+where company_id = $2 and message_id = $3 and connection_id = $4
+  and leased_until = $5::timestamptz and leased_until > $1::timestamptz
 `
 
-// Marks a message before it is handed to a network that cannot tell a repeated request. No
-// row means that it was marked before: whether it was sent is not known.
-func (q *Queries) MarkHandedOver(ctx context.Context, at time.Time, companyID int64, messageID string) (int64, error) {
-	result, err := q.db.Exec(ctx, markHandedOver, at, companyID, messageID)
+type MarkHandedOverParams struct {
+	At           time.Time
+	CompanyID    int64
+	MessageID    string
+	ConnectionID int64
+	LeasedUntil  time.Time
+}
+
+// Marks a message before it is handed to its network. No row means that the process does not hold
+// it any more: it was taken out of the outbox, or the lease has ended.
+func (q *Queries) MarkHandedOver(ctx context.Context, arg MarkHandedOverParams) (int64, error) {
+	result, err := q.db.Exec(ctx, markHandedOver,
+		arg.At,
+		arg.CompanyID,
+		arg.MessageID,
+		arg.ConnectionID,
+		arg.LeasedUntil,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -556,11 +600,27 @@ func (q *Queries) PaceOfConnection(ctx context.Context, arg PaceOfConnectionPara
 }
 
 const postponeOutboxEntry = `-- name: PostponeOutboxEntry :exec
-update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2
+update messaging.outbox set due_at = $1::timestamptz, leased_until = null, handed_at = case when $2::boolean then handed_at end
+where company_id = $3 and message_id = $4 and leased_until = $5::timestamptz
 `
 
-func (q *Queries) PostponeOutboxEntry(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
-	_, err := q.db.Exec(ctx, postponeOutboxEntry, companyID, messageID, dueAt)
+type PostponeOutboxEntryParams struct {
+	DueAt          time.Time
+	MayHaveArrived bool
+	CompanyID      int64
+	MessageID      string
+	LeasedUntil    time.Time
+}
+
+// One that the network may have taken nevertheless stays marked.
+func (q *Queries) PostponeOutboxEntry(ctx context.Context, arg PostponeOutboxEntryParams) error {
+	_, err := q.db.Exec(ctx, postponeOutboxEntry,
+		arg.DueAt,
+		arg.MayHaveArrived,
+		arg.CompanyID,
+		arg.MessageID,
+		arg.LeasedUntil,
+	)
 	return err
 }
 
@@ -586,33 +646,6 @@ on conflict (company_id, connection_id) do update set next_send_at = excluded.ne
 // the interval is none: the interval was longer, or the clock was set back.
 func (q *Queries) ReservePaceTurn(ctx context.Context, clock *time.Time, companyID int64, connectionID int64) (int64, error) {
 	result, err := q.db.Exec(ctx, reservePaceTurn, clock, companyID, connectionID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const takeOutboxEntry = `-- name: TakeOutboxEntry :execrows
-with copy as (delete from messaging.messages m where m.company_id = $1 and m.connection_id = $3::bigint and m.remote_id = $4::text and m.origin = 'phone')
-delete from messaging.outbox o where o.company_id = $1 and o.message_id = $2
-`
-
-type TakeOutboxEntryParams struct {
-	CompanyID    int64
-	MessageID    string
-	ConnectionID int64
-	RemoteID     string
-}
-
-// Of a message that the network has accepted. A network may have reported it before as one that was
-// written on the phone: that copy goes.
-func (q *Queries) TakeOutboxEntry(ctx context.Context, arg TakeOutboxEntryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, takeOutboxEntry,
-		arg.CompanyID,
-		arg.MessageID,
-		arg.ConnectionID,
-		arg.RemoteID,
-	)
 	if err != nil {
 		return 0, err
 	}

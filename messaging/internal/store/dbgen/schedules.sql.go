@@ -87,8 +87,8 @@ group by company_id order by min(send_at), company_id limit $3::int
 `
 
 // The one that waits for the longest time first.
-func (q *Queries) CompaniesWithDueSchedules(ctx context.Context, at time.Time, without []int64, maxRows int) ([]int64, error) {
-	rows, err := q.db.Query(ctx, companiesWithDueSchedules, at, without, maxRows)
+func (q *Queries) CompaniesWithDueSchedules(ctx context.Context, at time.Time, excluded []int64, maxRows int) ([]int64, error) {
+	rows, err := q.db.Query(ctx, companiesWithDueSchedules, at, excluded, maxRows)
 	if err != nil {
 		return nil, err
 	}

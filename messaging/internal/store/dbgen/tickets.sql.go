@@ -402,10 +402,12 @@ func (q *Queries) Ticket(ctx context.Context, companyID int64, iD int64) (Ticket
 }
 
 const ticketToRate = `-- name: TicketToRate :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets t where t.company_id = $1 and t.contact_id = $2 and t.connection_id = $3::bigint and t.status = 'closed'
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets t where t.company_id = $1 and t.contact_id = $2 and t.connection_id = $3::bigint and t.status in ('closed', 'pending')
   and t.rating_asked_at > $4::timestamptz
-  and not exists (select from messaging.tickets l where l.company_id = t.company_id and l.contact_id = t.contact_id and l.connection_id = t.connection_id and l.status in ('open', 'pending'))
-order by t.closed_at desc limit 1 for no key update
+  and not exists (select from messaging.tickets l where l.company_id = t.company_id and l.contact_id = t.contact_id and l.connection_id = t.connection_id
+    and (l.status = 'open' or l.status = 'pending' and (l.chatbot or exists (select from messaging.messages m
+      where m.company_id = l.company_id and m.ticket_id = l.id and m.from_me and not m.is_private and m.origin <> 'bot' and m.created_at > t.rating_asked_at))))
+order by t.rating_asked_at desc limit 1 for no key update
 `
 
 type TicketToRateParams struct {
@@ -415,7 +417,9 @@ type TicketToRateParams struct {
 	Since        time.Time
 }
 
-// The newest ticket of a contact, if it was closed with the question for a rating.
+// The newest ticket of a contact that was closed with the question for a rating. The contact may
+// have begun a conversation since: while nobody accepted it, no menu waits, and only automatic
+// messages were written in it, a number is the answer to that question.
 func (q *Queries) TicketToRate(ctx context.Context, arg TicketToRateParams) (Ticket, error) {
 	row := q.db.QueryRow(ctx, ticketToRate,
 		arg.CompanyID,
@@ -456,7 +460,8 @@ func (q *Queries) TicketToRate(ctx context.Context, arg TicketToRateParams) (Tic
 
 const updateTicket = `-- name: UpdateTicket :one
 update messaging.tickets set status = $3, user_id = $4, queue_id = $5, connection_id = $6, resolution = $7,
-  queued_at = $8, started_at = $9, closed_at = $10, chatbot = $11, rating_asked_at = $12, updated_at = $13
+  queued_at = $8, started_at = $9, closed_at = $10, chatbot = $11, rating_asked_at = $12, updated_at = $13,
+  first_response_at = case when $14::boolean then null else first_response_at end
 where company_id = $1 and id = $2 returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact
 `
 
@@ -474,8 +479,10 @@ type UpdateTicketParams struct {
 	Chatbot       bool
 	RatingAskedAt *time.Time
 	UpdatedAt     time.Time
+	BeginsAnew    bool
 }
 
+// One that waits or is accepted anew has no answer yet.
 func (q *Queries) UpdateTicket(ctx context.Context, arg UpdateTicketParams) (Ticket, error) {
 	row := q.db.QueryRow(ctx, updateTicket,
 		arg.CompanyID,
@@ -491,6 +498,7 @@ func (q *Queries) UpdateTicket(ctx context.Context, arg UpdateTicketParams) (Tic
 		arg.Chatbot,
 		arg.RatingAskedAt,
 		arg.UpdatedAt,
+		arg.BeginsAnew,
 	)
 	var i Ticket
 	err := row.Scan(

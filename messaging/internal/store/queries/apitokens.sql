@@ -2,8 +2,11 @@
 insert into messaging.api_tokens (company_id, name, prefix, hash, connection_id, expires_at, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $7) returning *;
 
--- name: APITokens :many
-select * from messaging.api_tokens where company_id = $1 order by id limit 1000;
+-- name: APITokenCount :one
+select count(*) from messaging.api_tokens where company_id = $1;
+
+-- name: APITokensPage :many
+select * from messaging.api_tokens where company_id = sqlc.arg(company_id) order by id desc offset sqlc.arg(skip)::int limit sqlc.arg(max_rows)::int;
 
 -- name: APITokenByHash :one
 -- With its company's tenant; revoked and expired ones are not there.

@@ -68,7 +68,7 @@ on conflict (company_id, campaign_id, contact_id) do nothing;
 -- Of each company the running campaign whose next message has been due for the longest time.
 select d.company_id, d.campaign_id from (
   select distinct on (p.company_id) p.company_id, p.campaign_id, p.next_send_at from messaging.campaign_progress p join messaging.campaigns c on c.company_id = p.company_id and c.id = p.campaign_id
-  where p.next_send_at <= sqlc.arg(at)::timestamptz and c.status = 'running' and not p.company_id = any(sqlc.arg(without_companies)::bigint[]) and not p.campaign_id = any(sqlc.arg(without)::bigint[])
+  where p.next_send_at <= sqlc.arg(at)::timestamptz and c.status = 'running' and not p.company_id = any(sqlc.arg(excluded_companies)::bigint[]) and not p.campaign_id = any(sqlc.arg(excluded)::bigint[])
   order by p.company_id, p.next_send_at) d
 order by d.next_send_at limit sqlc.arg(max_rows)::int;
 
@@ -79,10 +79,10 @@ where p.company_id = sqlc.arg(company_id) and p.campaign_id = sqlc.arg(campaign_
 for no key update of p, c skip locked;
 
 -- name: DueScheduledCampaign :one
-select * from messaging.campaigns where status = 'scheduled' and scheduled_at <= sqlc.arg(at)::timestamptz and not id = any(sqlc.arg(without)::bigint[])
+select * from messaging.campaigns where status = 'scheduled' and scheduled_at <= sqlc.arg(at)::timestamptz and not id = any(sqlc.arg(excluded)::bigint[])
 order by scheduled_at limit 1 for no key update skip locked;
 
--- name: SetCampaignPace :exec
+-- name: SetCampaignProgress :exec
 update messaging.campaign_progress set dispatched = $3, next_send_at = $4 where company_id = $1 and campaign_id = $2;
 
 -- name: LockCampaignProgress :one

@@ -47,7 +47,7 @@ update messaging.connections set status = sqlc.arg(status), qrcode = sqlc.arg(qr
   state_sequence = greatest(state_sequence, sqlc.arg(state_sequence)), updated_at = sqlc.arg(updated_at)
 where id = sqlc.arg(id) returning *;
 
--- name: StopConnection :exec
+-- name: MarkConnectionDown :exec
 -- Messages cannot be sent any more on a connected connection: it waits for its network, or for
 -- people.
 update messaging.connections set status = sqlc.arg(status), retries = 0, last_error = sqlc.arg(reason)::text, updated_at = sqlc.arg(at)::timestamptz

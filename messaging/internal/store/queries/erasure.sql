@@ -3,6 +3,9 @@ update messaging.contacts set name = sqlc.arg(name), number = '', number_key = '
   consent = 'opted_out', consent_at = coalesce(consent_at, sqlc.arg(at)::timestamptz), anonymized_at = sqlc.arg(at)::timestamptz, updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
 
+-- name: CountOthersWithEmail :one
+select count(*) from messaging.contacts where company_id = $1 and id <> $2 and email <> '' and lower(email) = lower(sqlc.arg(email)::text);
+
 -- name: EraseMessagesOfContact :exec
 -- Direction and time stay.
 update messaging.messages set body = '', template = null, media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3

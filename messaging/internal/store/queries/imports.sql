@@ -30,12 +30,12 @@ select * from messaging.contacts where company_id = sqlc.arg(company_id) and num
 select * from messaging.contacts where company_id = sqlc.arg(company_id) and number_key = any(sqlc.arg(number_keys)::text[]) order by id for no key update;
 
 -- name: InsertContacts :many
--- A number that somebody else stores meanwhile stays as that is.
+-- A number that another transaction stores meanwhile is left out.
 insert into messaging.contacts as c (company_id, name, number, number_key, email, created_at, updated_at)
 select sqlc.arg(company_id), n.name, n.number, n.number_key, n.email, sqlc.arg(at)::timestamptz, sqlc.arg(at)::timestamptz
 from (select unnest(sqlc.arg(names)::text[]) as name, unnest(sqlc.arg(numbers)::text[]) as number, unnest(sqlc.arg(number_keys)::text[]) as number_key, unnest(sqlc.arg(emails)::text[]) as email) n
 order by n.number_key
-on conflict (company_id, number_key) do update set name = c.name returning c.id;
+on conflict (company_id, number_key) do nothing returning c.id;
 
 -- name: UpdateContacts :exec
 update messaging.contacts c set name = n.name, email = n.email, updated_at = sqlc.arg(at)::timestamptz
@@ -44,3 +44,15 @@ where c.company_id = sqlc.arg(company_id) and c.id = n.id;
 
 -- name: DeleteFinishedImports :execrows
 delete from messaging.contact_imports where finished_at < sqlc.arg(before)::timestamptz;
+
+-- name: InsertImportErasure :exec
+-- For every import in progress.
+insert into messaging.contact_import_erasures (company_id, import_id, number_hash)
+select i.company_id, i.id, sqlc.arg(number_hash)::bytea from messaging.contact_imports i where i.company_id = sqlc.arg(company_id) and i.finished_at is null
+on conflict do nothing;
+
+-- name: ImportErasures :many
+select number_hash from messaging.contact_import_erasures where company_id = $1 and import_id = $2;
+
+-- name: DeleteImportErasures :exec
+delete from messaging.contact_import_erasures where company_id = $1 and import_id = $2;

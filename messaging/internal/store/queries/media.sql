@@ -60,12 +60,12 @@ where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and media_referenc
 
 -- name: UserSeesMedia :one
 -- Whether a user who is no administrator may read a file: of a message in a ticket that it sees, of
--- its scheduled messages, of quick messages, or of nothing yet.
+-- its scheduled messages, of quick messages, or of nothing yet. Quick messages name it by an address of this product.
 select (exists (select from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
     where m.company_id = sqlc.arg(company_id) and m.media_id = sqlc.arg(id)::text and (t.user_id = sqlc.arg(user_id)::bigint
       or (t.user_id is null or sqlc.arg(all_tickets)::boolean) and (t.queue_id is null or t.queue_id = any(sqlc.arg(queues)::bigint[]))))
   or exists (select from messaging.schedules s where s.company_id = sqlc.arg(company_id) and s.media_id = sqlc.arg(id)::text and s.user_id = sqlc.arg(user_id)::bigint)
-  or exists (select from messaging.quick_messages q where q.company_id = sqlc.arg(company_id) and (q.shared or q.user_id = sqlc.arg(user_id)::bigint) and q.media_url like '%/media/' || sqlc.arg(id)::text)
+  or exists (select from messaging.quick_messages q where q.company_id = sqlc.arg(company_id) and (q.shared or q.user_id = sqlc.arg(user_id)::bigint) and q.media_url = any(sqlc.arg(addresses)::text[]))
   or not exists (select from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.media_id = sqlc.arg(id)::text)
     and not exists (select from messaging.campaigns c where c.company_id = sqlc.arg(company_id) and c.media_id = sqlc.arg(id)::text)
     and not exists (select from messaging.schedules s where s.company_id = sqlc.arg(company_id) and s.media_id = sqlc.arg(id)::text))::boolean;

@@ -43,12 +43,12 @@ left join messaging.connection_paces p on p.company_id = c.company_id and p.conn
 where o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
   and (o.is_urgent or c.send_interval_ms = 0 or p.next_send_at is null or p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
     or p.next_send_at > coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
-  and (c.status = 'CONNECTED' or o.created_at <= sqlc.arg(expired)::timestamptz) and not o.connection_id = any(sqlc.arg(without)::bigint[])
+  and (c.status = 'CONNECTED' or o.created_at <= sqlc.arg(expired)::timestamptz) and not o.connection_id = any(sqlc.arg(excluded)::bigint[])
 group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, coalesce(array_position(sqlc.arg(served)::bigint[], o.connection_id), 0), min(o.due_at), o.connection_id limit sqlc.arg(max_rows)::int;
 
 -- name: ClaimOutbox :many
 -- The oldest due messages of a connection whose chat has none waiting before them; urgent
--- ones first. Materialized, and the first of a chat by its index: statistics of a queue are
+-- ones first. Materialized, and the first of a chat by its index: statistics of the outbox are
 -- never those of its next backlog.
 with next as materialized (
   select o.message_id from messaging.outbox o
@@ -88,10 +88,11 @@ with removed as (delete from messaging.outbox o where o.company_id = sqlc.arg(co
 select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message_id), '{}', sqlc.arg(code)::text, sqlc.arg(at)::timestamptz) from removed r having count(*) > 0;
 
 -- name: FailOutboxOfConnection :exec
--- The transaction has locked the connection, so that no message is added.
+-- The transaction has locked the connection, so that no message is added. What a process has
+-- leased and not begun to send, it does not send any more: it cannot mark it.
 with removed as (
   delete from messaging.outbox o where o.company_id = sqlc.arg(company_id)::bigint and o.connection_id = sqlc.arg(connection_id)::bigint
-  returning o.message_id, o.handed_at is null and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz) as is_idle)
+  returning o.message_id, o.handed_at is null as is_idle)
 select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message_id), array_agg(r.message_id) filter (where r.is_idle), sqlc.arg(code)::text, sqlc.arg(at)::timestamptz)
 from removed r having count(*) > 0;
 
@@ -101,7 +102,7 @@ select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message
 
 -- name: FailMessagesOfTicket :exec
 -- Before the ticket is deleted, and with it its messages: those in the outbox, and those whose
--- report is awaited. The transaction has locked the ticket.
+-- receipt is awaited. The transaction has locked the ticket.
 select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array(
   select m.id from messaging.messages m where m.company_id = sqlc.arg(company_id)::bigint and m.ticket_id = sqlc.arg(ticket_id)::bigint and m.from_me and m.ack = 0 and not m.is_private),
   '{}', sqlc.arg(code)::text, sqlc.arg(at)::timestamptz);
@@ -112,23 +113,27 @@ select count(*) >= sqlc.arg(least)::int from (
   select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent
     and o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz) limit sqlc.arg(least)::int) waiting;
 
--- name: TakeOutboxEntry :execrows
+-- name: DeleteOutboxEntryAndPhoneCopy :execrows
 -- Of a message that the network has accepted. A network may have reported it before as one that was
 -- written on the phone: that copy goes.
 with copy as (delete from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.connection_id = sqlc.arg(connection_id)::bigint and m.remote_id = sqlc.arg(remote_id)::text and m.origin = 'phone')
 delete from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.message_id = sqlc.arg(message_id);
 
 -- name: PostponeOutboxEntry :exec
-update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2;
+-- One that the network may have taken nevertheless stays marked.
+update messaging.outbox set due_at = sqlc.arg(due_at)::timestamptz, leased_until = null, handed_at = case when sqlc.arg(may_have_arrived)::boolean then handed_at end
+where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and leased_until = sqlc.arg(leased_until)::timestamptz;
 
 -- name: ReleaseOutboxEntries :exec
 -- They were not tried.
 update messaging.outbox set leased_until = null, attempts = greatest(attempts - 1, 0) where company_id = $1 and message_id = any(sqlc.arg(messages)::text[]) and leased_until = sqlc.arg(leased_until)::timestamptz;
 
 -- name: MarkHandedOver :execrows
--- Marks a message before it is handed to a network that cannot tell a repeated request. No
--- row means that it was marked before: whether it was sent is not known.
-update messaging.outbox set handed_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and handed_at is null;
+-- Marks a message before it is handed to its network. No row means that the process does not hold
+-- it any more: it was taken out of the outbox, or the lease has ended.
+update messaging.outbox set handed_at = sqlc.arg(at)::timestamptz
+where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and connection_id = sqlc.arg(connection_id)
+  and leased_until = sqlc.arg(leased_until)::timestamptz and leased_until > sqlc.arg(at)::timestamptz;
 
 -- name: InsertUnclearMessage :exec
 insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing;

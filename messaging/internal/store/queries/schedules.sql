@@ -42,7 +42,7 @@ order by send_at desc, id desc offset sqlc.arg(skip)::int limit sqlc.arg(max_row
 
 -- name: CompaniesWithDueSchedules :many
 -- The one that waits for the longest time first.
-select company_id from messaging.schedules where status = 'pending' and send_at <= sqlc.arg(at)::timestamptz and not company_id = any(sqlc.arg(without)::bigint[])
+select company_id from messaging.schedules where status = 'pending' and send_at <= sqlc.arg(at)::timestamptz and not company_id = any(sqlc.arg(excluded)::bigint[])
 group by company_id order by min(send_at), company_id limit sqlc.arg(max_rows)::int;
 
 -- name: LockAvailableCompany :one

@@ -21,8 +21,10 @@ select * from messaging.tickets where company_id = $1 and id = $2 for no key upd
 select * from messaging.tickets where company_id = $1 and id = $2;
 
 -- name: UpdateTicket :one
+-- One that waits or is accepted anew has no answer yet.
 update messaging.tickets set status = $3, user_id = $4, queue_id = $5, connection_id = $6, resolution = $7,
-  queued_at = $8, started_at = $9, closed_at = $10, chatbot = $11, rating_asked_at = $12, updated_at = $13
+  queued_at = $8, started_at = $9, closed_at = $10, chatbot = $11, rating_asked_at = $12, updated_at = $13,
+  first_response_at = case when sqlc.arg(begins_anew)::boolean then null else first_response_at end
 where company_id = $1 and id = $2 returning *;
 
 -- name: AddToTicket :exec
@@ -33,11 +35,15 @@ update messaging.tickets set last_message = coalesce(sqlc.narg(last_message), la
 where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);
 
 -- name: TicketToRate :one
--- The newest ticket of a contact, if it was closed with the question for a rating.
-select * from messaging.tickets t where t.company_id = sqlc.arg(company_id) and t.contact_id = sqlc.arg(contact_id) and t.connection_id = sqlc.arg(connection_id)::bigint and t.status = 'closed'
+-- The newest ticket of a contact that was closed with the question for a rating. The contact may
+-- have begun a conversation since: while nobody accepted it, no menu waits, and only automatic
+-- messages were written in it, a number is the answer to that question.
+select * from messaging.tickets t where t.company_id = sqlc.arg(company_id) and t.contact_id = sqlc.arg(contact_id) and t.connection_id = sqlc.arg(connection_id)::bigint and t.status in ('closed', 'pending')
   and t.rating_asked_at > sqlc.arg(since)::timestamptz
-  and not exists (select from messaging.tickets l where l.company_id = t.company_id and l.contact_id = t.contact_id and l.connection_id = t.connection_id and l.status in ('open', 'pending'))
-order by t.closed_at desc limit 1 for no key update;
+  and not exists (select from messaging.tickets l where l.company_id = t.company_id and l.contact_id = t.contact_id and l.connection_id = t.connection_id
+    and (l.status = 'open' or l.status = 'pending' and (l.chatbot or exists (select from messaging.messages m
+      where m.company_id = l.company_id and m.ticket_id = l.id and m.from_me and not m.is_private and m.origin <> 'bot' and m.created_at > t.rating_asked_at))))
+order by t.rating_asked_at desc limit 1 for no key update;
 
 -- name: MarkTicketRead :exec
 update messaging.tickets set unread_messages = 0 where company_id = $1 and id = $2 and unread_messages > 0;

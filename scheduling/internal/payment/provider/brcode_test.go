@@ -1,9 +1,7 @@
 package provider
 
 import (
-	"bytes"
 	"fmt"
-	"image/png"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,47 +128,4 @@ func FuzzBRCode(f *testing.F) {
 		_, _, _, err := parseBRCode(code)
 		require.NoError(t, err, code)
 	})
-}
-
-// The picture has the measures of the standard: finder patterns in three corners,
-// four light modules around.
-func TestQRPicture(t *testing.T) {
-	t.Parallel()
-	for _, code := range published {
-		raw, err := EncodeQR(code)
-		require.NoError(t, err)
-		picture, err := png.Decode(bytes.NewReader(raw))
-		require.NoError(t, err)
-		side := picture.Bounds().Dx()
-		require.Equal(t, side, picture.Bounds().Dy())
-		modules := side/moduleSize - 2*quietZone
-		require.Zero(t, (modules-17)%4, "%d modules", modules)
-		at := func(x, y int) bool {
-			return isDark(picture.At((x+quietZone)*moduleSize+moduleSize/2, (y+quietZone)*moduleSize+moduleSize/2))
-		}
-		for y := range side {
-			for x := range side { // modules are squares of one shade
-				center := func(i int) int { return i/moduleSize*moduleSize + moduleSize/2 }
-				if picture.At(x, y) != picture.At(center(x), center(y)) {
-					require.Equal(t, picture.At(center(x), center(y)), picture.At(x, y), "%d, %d", x, y)
-				}
-			}
-		}
-		finder := []string{"1111111", "1000001", "1011101", "1011101", "1011101", "1000001", "1111111"}
-		for _, corner := range [][2]int{{0, 0}, {modules - 7, 0}, {0, modules - 7}} {
-			for y, row := range finder {
-				for x, want := range row {
-					require.Equal(t, want == '1', at(corner[0]+x, corner[1]+y))
-				}
-			}
-		}
-		for i := -quietZone; i < modules+quietZone; i++ {
-			for _, edge := range []int{-quietZone, -1, modules, modules + quietZone - 1} {
-				require.False(t, at(i, edge) || at(edge, i))
-			}
-		}
-		require.Less(t, len(raw), 8<<10)
-	}
-	_, err := EncodeQR(strings.Repeat("x", 4000))
-	require.Error(t, err, "more than a QR code holds")
 }

@@ -25,17 +25,23 @@ func (q *Queries) DeleteExpiredIdempotencyKeys(ctx context.Context, before time.
 }
 
 const idempotentAnswer = `-- name: IdempotentAnswer :one
-select org_id, operation, key, request_hash, status, answer, created_at from scheduling.idempotency where org_id = $1 and operation = $2 and key = $3
+select org_id, operation, key, request_hash, status, answer, created_at from scheduling.idempotency where org_id = $1 and operation = $2 and key in ($3, $4::text) order by created_at desc limit 1
 `
 
 type IdempotentAnswerParams struct {
 	OrgID     uuid.UUID
 	Operation string
 	Key       string
+	ClearKey  string
 }
 
 func (q *Queries) IdempotentAnswer(ctx context.Context, arg IdempotentAnswerParams) (Idempotency, error) {
-	row := q.db.QueryRow(ctx, idempotentAnswer, arg.OrgID, arg.Operation, arg.Key)
+	row := q.db.QueryRow(ctx, idempotentAnswer,
+		arg.OrgID,
+		arg.Operation,
+		arg.Key,
+		arg.ClearKey,
+	)
 	var i Idempotency
 	err := row.Scan(
 		&i.OrgID,
@@ -50,10 +56,11 @@ func (q *Queries) IdempotentAnswer(ctx context.Context, arg IdempotentAnswerPara
 }
 
 const insertIdempotencyKey = `-- name: InsertIdempotencyKey :execrows
-insert into scheduling.idempotency (org_id, operation, key, request_hash, created_at) values ($1, $2, $3, $4, $5)
+insert into scheduling.idempotency (org_id, operation, key, request_hash, created_at) select $1, $2, $3, $4, $5
+where not exists (select from scheduling.idempotency c where c.org_id = $1 and c.operation = $2 and c.key = $6::text and c.created_at >= $7::timestamptz)
 on conflict (org_id, operation, key) do update
 set request_hash = excluded.request_hash, created_at = excluded.created_at, status = null, answer = null
-where scheduling.idempotency.created_at < $6::timestamptz
+where scheduling.idempotency.created_at < $7::timestamptz
 `
 
 type InsertIdempotencyKeyParams struct {
@@ -62,9 +69,11 @@ type InsertIdempotencyKeyParams struct {
 	Key         string
 	RequestHash []byte
 	CreatedAt   time.Time
+	ClearKey    string
 	Expired     time.Time
 }
 
+// clear_key is the key as versions before stored it.
 func (q *Queries) InsertIdempotencyKey(ctx context.Context, arg InsertIdempotencyKeyParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertIdempotencyKey,
 		arg.OrgID,
@@ -72,6 +81,7 @@ func (q *Queries) InsertIdempotencyKey(ctx context.Context, arg InsertIdempotenc
 		arg.Key,
 		arg.RequestHash,
 		arg.CreatedAt,
+		arg.ClearKey,
 		arg.Expired,
 	)
 	if err != nil {

@@ -532,6 +532,7 @@ export interface components {
         DeletionPeer: {
             acknowledged_at: string | null;
             acknowledged_by: string | null;
+            disconnected_at: string | null;
             note: string | null;
             product: string;
             /** @enum {string} */
@@ -596,6 +597,7 @@ export interface components {
             ordering_key: string | null;
             out_of_order: boolean;
             payload: unknown;
+            payload_text: string | null;
             /** @enum {string} */
             priority: "high" | "normal" | "bulk";
             product: string;

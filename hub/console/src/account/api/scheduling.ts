@@ -380,6 +380,7 @@ export interface components {
             ordering_key: string | null;
             out_of_order: boolean;
             payload: unknown;
+            payload_text: string | null;
             /** @enum {string} */
             priority: "high" | "normal" | "bulk";
             product: string;

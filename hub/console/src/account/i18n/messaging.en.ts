@@ -27,7 +27,7 @@ export const messaging = {
 			appSecret: "It signs the webhooks.",
 			verifyToken: "Choose any; the Cloud API repeats it when the webhook is set up.",
 			url: "https; the hub calls it.",
-			secret: "32 characters or more, such as the answer of openssl rand -hex 32.",
+			secret: "32 characters or more, such as the output of openssl rand -hex 32.",
 		} as Record<string, string>,
 		changeAccount: "Change account",
 		changeAccountHelp: "What is stored is never shown. Empty fields stay as they are; the account is checked anew.",

@@ -6,7 +6,7 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Checklist } from "../../ui/connect/Checklist";
 import classes from "../../ui/connect/Connect.module.css";
 import { type Peer, PeerForm } from "../../ui/connect/PeerForm";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Failed, Loading } from "../../ui/states";
 import { useTexts } from "../i18n";
@@ -30,8 +30,8 @@ export function AccountConnect() {
 	const followed = useQuery({ ...integrationQuery(product, environment, id), enabled: id !== "" && connecting.data?.status !== "active" });
 	const known = Object.fromEntries(hostedProducts().filter((name) => name !== product).map((name) => [name, `${window.location.origin}${basePath(name)}/api/v1`]));
 	return (
-		<div className={page.screen}>
-			<div className={page.top}>
+		<div className={layout.screen}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={texts.connect.title} />
 					<p className="quiet">{texts.connect.lead}</p>
@@ -47,7 +47,7 @@ export function AccountConnect() {
 				</div>
 			) : (
 				<div className={classes.columns}>
-					<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="peer">
+					<section className={`panel ${layout.section} ${classes.section}`} aria-labelledby="peer">
 						<h2 id="peer">{texts.connect.peer}</h2>
 						<p className="quiet">{screens.connect.otherLead}</p>
 						<PeerForm busy={connecting.isPending} known={known} onSubmit={(peer) => connecting.mutate(peer)} />
@@ -63,7 +63,7 @@ export function AccountConnect() {
 							/>
 						)}
 					</section>
-					<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="ours">
+					<section className={`panel ${layout.section} ${classes.section}`} aria-labelledby="ours">
 						<h2 id="ours">{texts.connect.other}</h2>
 						<p className="quiet">{texts.connect.otherLead}</p>
 						<dl className={classes.address}>

@@ -7,7 +7,7 @@ import { Detail, Loaded } from "../../ui/Detail";
 import { IntegrationActions } from "../../ui/integration/Actions";
 import { IntegrationFacts, LastError } from "../../ui/integration/Facts";
 import { State } from "../../ui/integration/State";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import type { Integration } from "../client";
 import { useTexts } from "../i18n";
 import { useProduct } from "../session";
@@ -56,7 +56,7 @@ function Details({ integration }: { integration: Integration }) {
 		>
 			<LastError text={integration.last_error} />
 			<IntegrationFacts integration={integration} />
-			<p className={page.option}>
+			<p className={layout.option}>
 				<Link to="/account/$product/log" params={{ product }} search={(was) => ({ environment: was.environment, integration: id })}>
 					{t.integrations.deliveries}
 				</Link>

@@ -5,7 +5,7 @@ import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
 import { useIntegrationColumns } from "../../ui/integration/columns";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import type { Column } from "../../ui/VirtualTable";
 import type { Integration } from "../client";
 import { useTexts } from "../i18n";
@@ -30,7 +30,7 @@ export function AccountIntegrations() {
 			title: t.integrations.peer,
 			width: "minmax(120px, 1fr)",
 			cell: (row) => (
-				<Link to="/account/$product/integrations/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
+				<Link to="/account/$product/integrations/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={layout.name} preload={false} data-row-link>
 					{row.product}
 				</Link>
 			),

@@ -8,7 +8,7 @@ import { useDeliveryColumns } from "../../ui/deliveries/columns";
 import { DeliveryFilters } from "../../ui/deliveries/Filters";
 import { pageSize } from "../../ui/deliveries/paging";
 import { type DeliverySearch, deliverySearch, filterNames, tokensOf } from "../../ui/deliveries/search";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { VirtualTable } from "../../ui/VirtualTable";
@@ -36,19 +36,19 @@ export function AccountLog() {
 	const pages = list.data?.pages ?? [];
 	const first = (pages[0]?.number ?? 0) * pageSize;
 	const count = pages.reduce((sum, part) => sum + part.rows.length, first);
-	const set = (changed: DeliverySearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
+	const set = (changed: DeliverySearch) => void navigate({ search: (was) => ({ ...was, ignored: undefined, ...changed }), replace: true });
 	const clear = () => {
 		setPhone("");
 		void navigate({ search: { environment: search.environment } });
 	};
 	const columns = useDeliveryColumns((row) => (
-		<Link to="/account/$product/log/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
+		<Link to="/account/$product/log/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={layout.name} preload={false} data-row-link>
 			{row.event_type || "–"}
 		</Link>
 	));
 	return (
-		<div className={page.full}>
-			<div className={page.top}>
+		<div className={layout.full}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={texts.log.title} />
 					<p className="quiet">{texts.log.lead}</p>
@@ -62,14 +62,14 @@ export function AccountLog() {
 						setPhone(String(new FormData(event.currentTarget).get("phone") ?? "").trim());
 					}}
 				>
-					<input key={phone} className={page.select} name="phone" type="search" inputMode="tel" maxLength={40} autoComplete="off" aria-label={texts.log.phone} placeholder={texts.log.phone} title={texts.log.phoneHelp} defaultValue={phone} />
+					<input key={phone} className={layout.select} name="phone" type="search" inputMode="tel" maxLength={40} autoComplete="off" aria-label={texts.log.phone} placeholder={texts.log.phone} title={texts.log.phoneHelp} defaultValue={phone} />
 				</form>
 				<Button size="xs" variant="default" loading={list.isRefetching} onClick={() => void queries.resetQueries({ queryKey: options.queryKey })}>
 					{t.ui.refresh}
 				</Button>
 			</div>
-			<DeliveryFilters search={filters} onChange={set} names={names} />
-			<div className={`panel ${page.list}`}>
+			<DeliveryFilters search={filters} ignored={search.ignored} onChange={set} names={names} />
+			<div className={`panel ${layout.list}`}>
 				{list.isPending ? (
 					<Loading rows={14} />
 				) : list.isError && pages.length === 0 ? (

@@ -9,7 +9,7 @@ import { detailOf } from "../../ui/errors";
 import { Check, ConfirmDialog, FormDialog, Secret, Select, type Values } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
 import { Overlap } from "../../ui/Overlap";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Status } from "../../ui/Status";
 import { TenantName, tenantQuery } from "../../ui/TenantName";
 import { TenantSelect } from "../../ui/TenantSelect";
@@ -37,7 +37,7 @@ export function Alerts() {
 			title: texts.target,
 			width: "minmax(180px, 1.6fr)",
 			cell: (row) => (
-				<Link to="/audit" search={{ environment, resource: "alerts" }} className={page.name} title={row.target} data-row-link>
+				<Link to="/audit" search={{ environment, resource: "alerts" }} className={layout.name} title={row.target} data-row-link>
 					{row.target}
 				</Link>
 			),
@@ -62,7 +62,7 @@ export function Alerts() {
 								{screens.keys.rotate}
 							</Button>
 						)}{" "}
-						<Button size="compact-xs" variant="default" className={page.bad} onClick={() => setAct({ name: "delete", alert: row })}>
+						<Button size="compact-xs" variant="default" className={layout.bad} onClick={() => setAct({ name: "delete", alert: row })}>
 							{t.ui.delete}
 						</Button>
 					</>
@@ -80,7 +80,7 @@ export function Alerts() {
 	);
 	return (
 		<ListScreen title={texts.title} lead={texts.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: texts.emptyTitle, text: texts.empty, next: create }} actions={create}>
-			<p role="status" className={test.isError ? page.bad : undefined}>
+			<p role="status" className={test.isError ? layout.bad : undefined}>
 				{test.isSuccess && texts.tested}
 				{test.isError && `${t.ui.failed} ${detailOf(test.error)}`}
 			</p>

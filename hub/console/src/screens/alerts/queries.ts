@@ -1,5 +1,5 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import { client, read } from "../../api/client";
+import { bodyOf, client } from "../../api/client";
 import type { paths } from "../../api/schema";
 
 export type Alert = paths["/api/v1/alerts"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
@@ -9,12 +9,12 @@ export type Settings = paths["/api/v1/alerts/{id}"]["put"]["requestBody"]["conte
 export const alertsQuery = infiniteQueryOptions({
 	queryKey: ["alerts"],
 	initialPageParam: undefined as string | undefined,
-	queryFn: ({ pageParam: cursor, signal }) => read(client.GET("/api/v1/alerts", { signal, params: { query: { limit: 100, cursor } } })),
+	queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/alerts", { signal, params: { query: { limit: 100, cursor } } })),
 	getNextPageParam: (last) => last.next_cursor ?? undefined,
 });
 
-export const createAlert = (body: Draft) => read(client.POST("/api/v1/alerts", { body }));
-export const updateAlert = (id: string, body: Settings) => read(client.PUT("/api/v1/alerts/{id}", { params: { path: { id } }, body }));
-export const deleteAlert = (id: string) => read(client.DELETE("/api/v1/alerts/{id}", { params: { path: { id } } }));
-export const rotateSecret = (id: string, overlap_seconds: number) => read(client.POST("/api/v1/alerts/{id}/rotate-secret", { params: { path: { id } }, body: { overlap_seconds } }));
-export const testAlert = (id: string) => read(client.POST("/api/v1/alerts/{id}/test", { params: { path: { id } } }));
+export const createAlert = (body: Draft) => bodyOf(client.POST("/api/v1/alerts", { body }));
+export const updateAlert = (id: string, body: Settings) => bodyOf(client.PUT("/api/v1/alerts/{id}", { params: { path: { id } }, body }));
+export const deleteAlert = (id: string) => bodyOf(client.DELETE("/api/v1/alerts/{id}", { params: { path: { id } } }));
+export const rotateSecret = (id: string, overlap_seconds: number) => bodyOf(client.POST("/api/v1/alerts/{id}/rotate-secret", { params: { path: { id } }, body: { overlap_seconds } }));
+export const testAlert = (id: string) => bodyOf(client.POST("/api/v1/alerts/{id}/test", { params: { path: { id } } }));

@@ -6,12 +6,12 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Choice } from "../../ui/Choice";
 import { FilterBar } from "../../ui/FilterBar";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { TenantName } from "../../ui/TenantName";
 import { Time } from "../../ui/Time";
 import type { Column } from "../../ui/VirtualTable";
 import { auditQuery, type Entry } from "./queries";
-import { type AuditSearch, actions, auditSearch, tokenNames } from "./search";
+import { type AuditSearch, actions, auditSearch, parseToken, tokenNames } from "./search";
 
 const route = getRouteApi("/shell/audit");
 
@@ -32,7 +32,7 @@ export function Audit() {
 			cell: (row) => {
 				const who = row.actor.label || row.actor.id.slice(0, 8) || screens.audit.actors[row.actor.type];
 				return row.actor.id ? (
-					<Link to="/audit" search={(was) => ({ ...was, actor: row.actor.id })} className={page.name} title={screens.audit.actors[row.actor.type]} data-row-link>
+					<Link to="/audit" search={(was) => ({ ...was, actor: row.actor.id })} className={layout.name} title={screens.audit.actors[row.actor.type]} data-row-link>
 						{who}
 					</Link>
 				) : (
@@ -61,7 +61,7 @@ export function Audit() {
 				),
 		},
 		{ title: t.ui.tenant, width: "minmax(100px, 1fr)", cell: (row) => (row.tenant_id ? <TenantName id={row.tenant_id} /> : <span className="quiet">–</span>) },
-		{ title: screens.audit.outcome, width: "72px", cell: (row) => <span className={row.status >= 400 ? page.bad : "quiet"}>{row.status}</span> },
+		{ title: screens.audit.outcome, width: "72px", cell: (row) => <span className={row.status >= 400 ? layout.bad : "quiet"}>{row.status}</span> },
 		{ title: screens.audit.from, width: "120px", cell: (row) => <span className="quiet">{row.ip || "–"}</span> },
 	];
 	return (
@@ -84,15 +84,12 @@ export function Audit() {
 					tokens={tokenNames.flatMap((name) => (filters[name] && (name !== "action" || !actions.some((action) => action === filters.action)) ? [{ name, value: filters[name] }] : []))}
 					names={tokenNames}
 					example="actor"
-					parse={(name, value) => {
-						const checked = tokenNames.some((known) => known === name) && auditSearch({ [name]: value })[name as "action"];
-						return checked ? { name, value: checked } : undefined;
-					}}
+					parse={parseToken}
 					onAdd={set}
 					onRemove={(token) => set({ [token.name]: undefined })}
 				>
 					<Choice label={screens.audit.what} value={actions.find((action) => action === filters.action)} values={actions} texts={Object.fromEntries(actions.map((action) => [action, action]))} onChange={(action) => set({ action })} />
-					<label className={`quiet ${page.option}`}>
+					<label className={`quiet ${layout.option}`}>
 						<input type="checkbox" checked={Boolean(filters.routine)} onChange={(event) => set({ routine: event.target.checked ? "1" : undefined })} /> {screens.audit.routine}
 					</label>
 				</FilterBar>

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import { client, read } from "../../api/client";
+import { bodyOf, client } from "../../api/client";
 import type { paths } from "../../api/schema";
 import type { AuditSearch } from "./search";
 
@@ -10,7 +10,7 @@ export const auditQuery = (search: AuditSearch) =>
 		queryKey: ["audit", search],
 		initialPageParam: undefined as string | undefined,
 		queryFn: ({ pageParam: cursor, signal }) =>
-			read(
+			bodyOf(
 				client.GET("/api/v1/audit", {
 					signal,
 					params: {

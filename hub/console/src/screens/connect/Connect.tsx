@@ -8,7 +8,7 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Checklist, type Connecting } from "../../ui/connect/Checklist";
 import classes from "../../ui/connect/Connect.module.css";
 import { PeerForm } from "../../ui/connect/PeerForm";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Failed, Forbidden, Loading } from "../../ui/states";
 import { integrationQuery } from "../integration/queries";
@@ -24,8 +24,8 @@ export function Connect() {
 	const { q = "" } = route.useSearch();
 	const tenants = useQuery(localTenantsQuery(q));
 	return (
-		<div className={page.screen}>
-			<div className={page.top}>
+		<div className={layout.screen}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={screens.connect.title} />
 					<p className="quiet">{screens.connect.lead}</p>
@@ -78,7 +78,7 @@ function Local({ tenants }: { tenants: Tenant[] }) {
 		connecting.reset();
 	};
 	return (
-		<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="local">
+		<section className={`panel ${layout.section} ${classes.section}`} aria-labelledby="local">
 			<h2 id="local">{screens.connect.local}</h2>
 			<p className="quiet">{screens.connect.localLead}</p>
 			{(tenants.length > 20 || q) && (
@@ -124,7 +124,7 @@ function Accounts(props: { label: string; value: string; tenants: Tenant[]; onCh
 	return (
 		<label className={classes.account}>
 			{props.label}
-			<select className={page.select} name={props.name} required value={props.value} onChange={(event) => props.onChange(event.target.value)}>
+			<select className={layout.select} name={props.name} required value={props.value} onChange={(event) => props.onChange(event.target.value)}>
 				<option value="">{screens.connect.choose}</option>
 				{props.tenants.map((tenant) => (
 					<option key={tenant.id} value={tenant.id}>
@@ -142,7 +142,7 @@ function Other({ tenants }: { tenants: Tenant[] }) {
 	const [tenant, setTenant] = useState(tenants.length === 1 ? tenants[0]!.id : "");
 	const connecting = useConnecting((wanted: Wanted) => connect(environment, wanted));
 	return (
-		<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="other">
+		<section className={`panel ${layout.section} ${classes.section}`} aria-labelledby="other">
 			<h2 id="other">{screens.connect.other}</h2>
 			<p className="quiet">{screens.connect.otherLead}</p>
 			<PeerForm busy={connecting.isPending} onSubmit={(wanted) => connecting.mutate({ tenant_id: tenant, ...wanted })}>

@@ -8,7 +8,7 @@ import { useDeliveryColumns } from "../../ui/deliveries/columns";
 import { DeliveryFilters } from "../../ui/deliveries/Filters";
 import { pageSize, type Row } from "../../ui/deliveries/paging";
 import { type DeliverySearch, deliverySearch, tokensOf } from "../../ui/deliveries/search";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { TenantName } from "../../ui/TenantName";
@@ -37,23 +37,23 @@ export function Deliveries() {
 	const isLive = search.live === "1";
 	const panel = useRef<HTMLDivElement>(null);
 	const tail = useTail(isLive && list.isSuccess, environment, filters, options.queryKey, panel);
-	const fresh = tail.rows.length;
-	const count = pages.reduce((sum, part) => sum + part.rows.length, first + fresh);
+	const newRows = tail.rows.length;
+	const count = pages.reduce((sum, part) => sum + part.rows.length, first + newRows);
 	const refresh = () => {
 		tail.clear();
 		void queries.resetQueries({ queryKey: options.queryKey });
 	};
 
-	const set = (changed: DeliverySearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
+	const set = (changed: DeliverySearch) => void navigate({ search: (was) => ({ ...was, ignored: undefined, ...changed }), replace: true });
 	const findPerson = (phone: string) => {
-		queries.setQueryData(askedKey, phone);
+		queries.setQueryData(askedKey, phone); // not in the URL: addresses are logged
 		void navigate({ to: "/lookup" });
 	};
 	const clear = () => void navigate({ search: { environment: search.environment } });
 
 	return (
-		<div className={page.full}>
-			<div className={page.top}>
+		<div className={layout.full}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={t.deliveries.title} />
 					<p className="quiet">{t.deliveries.lead}</p>
@@ -74,16 +74,16 @@ export function Deliveries() {
 					{t.ui.refresh}
 				</Button>
 			</div>
-			<DeliveryFilters search={filters} onChange={set} onPhone={findPerson} />
+			<DeliveryFilters search={filters} ignored={search.ignored} onChange={set} onPhone={findPerson} />
 			{isLive && <TailStatus tail={tail} />}
-			<div ref={panel} className={`panel ${page.list}`}>
+			<div ref={panel} className={`panel ${layout.list}`}>
 				{list.isPending ? (
 					<Loading rows={14} />
 				) : list.isError && pages.length === 0 ? (
 					<Failed error={list.error} onRetry={() => void list.refetch()} />
 				) : count > 0 ? (
 					<Rows
-						first={first === 0 ? 0 : first + fresh}
+						first={first === 0 ? 0 : first + newRows}
 						rows={first === 0 ? [...tail.rows, ...pages.flatMap((part) => part.rows)] : pages.flatMap((part) => part.rows)}
 						hasNext={list.hasNextPage}
 						fetchNext={() => !list.isFetching && void list.fetchNextPage()}
@@ -107,7 +107,7 @@ function Rows(props: RowsProps) {
 	const { t } = useLanguage();
 	const columns = useDeliveryColumns(
 		(row) => (
-			<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
+			<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={layout.name} preload={false} data-row-link>
 				{row.event_type}
 			</Link>
 		),

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useLanguage } from "../../i18n";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import type { Tail } from "./tail";
 import classes from "./tail.module.css";
 
@@ -9,7 +9,7 @@ export function TailStatus({ tail }: { tail: Tail }) {
 	const { t } = useLanguage();
 	return (
 		<div className={classes.tail} data-tail={tail.state}>
-			<span role="status" className={tail.state === "lost" ? page.bad : "quiet"}>
+			<span role="status" className={tail.state === "lost" ? layout.bad : "quiet"}>
 				{tail.state === "open" ? t.tail.on : tail.state === "lost" ? t.tail.lost : t.tail.connecting}
 			</span>
 			{tail.held > 0 && (

@@ -1,7 +1,8 @@
 import { type InfiniteData, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { type RefObject, useEffect, useRef, useState } from "react";
 import type { Environment } from "../../api/client";
-import { filtersOf, type Listed, type Page, type Row, rowOf } from "../../ui/deliveries/paging";
+import { filtersOf } from "../../ui/deliveries/apiFilters";
+import { type Listed, type Page, type Row, rowOf } from "../../ui/deliveries/paging";
 import type { DeliverySearch } from "../../ui/deliveries/search";
 
 /** Tail is what came since the list was read. */

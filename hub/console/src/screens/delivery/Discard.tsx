@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useScreenTexts } from "../../i18n/screens";
 import type { Delivery } from "../../ui/delivery/types";
 import { ConfirmDialog } from "../../ui/Form";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { useAdmin } from "../../ui/useAdmin";
 import { discardDelivery } from "./queries";
 
@@ -20,7 +20,7 @@ export function Discard({ delivery, ordered, onDone }: { delivery: Delivery; ord
 	if (!admin || !isInOrder) return null;
 	return (
 		<>
-			<Button size="xs" variant="default" className={page.bad} onClick={() => setAsking(true)}>
+			<Button size="xs" variant="default" className={layout.bad} onClick={() => setAsking(true)}>
 				{texts.discard}
 			</Button>
 			{asking && <ConfirmDialog title={texts.discard} text={texts.discardText(waiting.holds_up)} onClose={() => setAsking(false)} onDone={onDone} send={() => discardDelivery(delivery.id)} />}

@@ -1,11 +1,11 @@
 import { queryOptions } from "@tanstack/react-query";
-import { client, read } from "../../api/client";
+import { bodyOf, client } from "../../api/client";
 import type { Delivery } from "../../ui/delivery/types";
 
 export const deliveryQuery = (id: string) =>
 	queryOptions({
 		queryKey: ["delivery", id],
-		queryFn: () => read(client.GET("/api/v1/deliveries/{id}", { params: { path: { id } } })),
+		queryFn: () => bodyOf(client.GET("/api/v1/deliveries/{id}", { params: { path: { id } } })),
 		refetchInterval: (query) => (query.state.data?.status === "pending" ? 2000 : query.state.data?.status === "parked" ? 10_000 : false),
 	});
 
@@ -21,17 +21,17 @@ export const receiverQuery = (delivery?: Delivery) =>
 			if (delivery?.endpoint_id) {
 				const id = delivery.endpoint_id;
 				if (delivery.tenant_id === null) {
-					const alert = await read(client.GET("/api/v1/alerts/{id}", { params: { path: { id } } }));
+					const alert = await bodyOf(client.GET("/api/v1/alerts/{id}", { params: { path: { id } } }));
 					return { kind: "endpoint", id, url: alert.kind === "webhook" ? alert.target : undefined };
 				}
-				const endpoint = await read(client.GET("/api/v1/endpoints/{id}", { params: { path: { id } } }));
+				const endpoint = await bodyOf(client.GET("/api/v1/endpoints/{id}", { params: { path: { id } } }));
 				return { kind: "endpoint", id, url: endpoint.url, name: endpoint.description, ordered: endpoint.ordered };
 			}
 			const id = delivery?.integration_id ?? "";
-			const integration = await read(client.GET("/api/v1/integrations/{id}", { params: { path: { id } } }));
+			const integration = await bodyOf(client.GET("/api/v1/integrations/{id}", { params: { path: { id } } }));
 			return { kind: "integration", id, url: integration.peer_webhook_url ?? integration.api_url, name: integration.product, ordered: integration.ordered };
 		},
 	});
 
-export const discardDelivery = (id: string) => read(client.POST("/api/v1/deliveries/{id}/discard", { params: { path: { id } } }));
-export const retryDelivery = (id: string) => read(client.POST("/api/v1/deliveries/{id}/retry", { params: { path: { id } } }));
+export const discardDelivery = (id: string) => bodyOf(client.POST("/api/v1/deliveries/{id}/discard", { params: { path: { id } } }));
+export const retryDelivery = (id: string) => bodyOf(client.POST("/api/v1/deliveries/{id}/retry", { params: { path: { id } } }));

@@ -2,7 +2,7 @@ import { TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useScreenTexts } from "../../i18n/screens";
 import { Area, Form, type Values } from "../../ui/Form";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Status } from "../../ui/Status";
 import { checkSignature, type SignatureCheck } from "./queries";
 
@@ -19,7 +19,7 @@ export function Debugger({ id }: { id: string }) {
 		},
 	});
 	return (
-		<section className={`panel ${page.section}`} aria-labelledby="debugger">
+		<section className={`panel ${layout.section}`} aria-labelledby="debugger">
 			<h2 id="debugger">{screens.endpoints.debug}</h2>
 			<p className="quiet">{screens.endpoints.debugText}</p>
 			<Form submit={screens.endpoints.check} act={check}>
@@ -38,7 +38,7 @@ function Steps({ check }: { check: SignatureCheck }) {
 	return (
 		<>
 			<h3>{check.valid ? screens.endpoints.valid : screens.endpoints.invalid}</h3>
-			<table className={page.table}>
+			<table className={layout.table}>
 				<tbody>
 					{check.steps.map(({ step, outcome, finding }) => (
 						<tr key={step}>

@@ -5,7 +5,7 @@ import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Copy } from "../../ui/Copy";
 import { Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Sparkline } from "../../ui/Sparkline";
 import { TenantName } from "../../ui/TenantName";
 import { Time } from "../../ui/Time";
@@ -100,7 +100,7 @@ function Health({ endpoint }: { endpoint: Shown }) {
 	const none = Array<number>(24).fill(0);
 	const text = t.integrations.attempts(receiver?.attempts ?? 0, receiver?.errors ?? 0);
 	return (
-		<section className={`panel ${page.section}`} aria-labelledby="day">
+		<section className={`panel ${layout.section}`} aria-labelledby="day">
 			<h2 id="day">{t.integrations.day}</h2>
 			<Sparkline totals={receiver?.attempts_by_hour ?? none} errors={receiver?.errors_by_hour ?? none} label={text} />
 			<p>

@@ -9,7 +9,7 @@ import { detailOf } from "../../ui/errors";
 import { EventTypeNames } from "../../ui/EventTypeNames";
 import { Check, ConfirmDialog, FormDialog, Secret, Select } from "../../ui/Form";
 import { Overlap } from "../../ui/Overlap";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Endpoint } from "../endpoints/queries";
 import { ReceiverFields, receiverSettings } from "../endpoints/ReceiverFields";
@@ -65,7 +65,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 					<Button size="xs" variant={endpoint.enabled ? "default" : "filled"} loading={act.isPending && act.variables === other} onClick={() => act.mutate(other)}>
 						{t.integrations[other]}
 					</Button>
-					<Button size="xs" variant="default" className={page.bad} onClick={() => setDialog("delete")}>
+					<Button size="xs" variant="default" className={layout.bad} onClick={() => setDialog("delete")}>
 						{t.ui.delete}
 					</Button>
 				</>

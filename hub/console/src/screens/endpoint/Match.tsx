@@ -1,7 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useScreenTexts } from "../../i18n/screens";
 import { Area, Form, type Values } from "../../ui/Form";
-import page from "../../ui/page.module.css";
+import { JSONText } from "../../ui/json";
+import layout from "../../ui/layout.module.css";
 import { Status } from "../../ui/Status";
 import { matchEvent } from "./queries";
 
@@ -13,17 +14,17 @@ export function Match({ id }: { id: string }) {
 	const match = useMutation({
 		gcTime: 0, // what was pasted is not kept
 		mutationFn: ({ raw }: Values) => {
-			let event: Record<string, unknown>;
+			const event = raw("event");
 			try {
-				event = JSON.parse(raw("event"));
+				JSON.parse(event);
 			} catch {
 				throw new Error(screens.endpoints.notJSON);
 			}
-			return matchEvent(id, event);
+			return matchEvent(id, new JSONText(event));
 		},
 	});
 	return (
-		<section className={`panel ${page.section}`} aria-labelledby="match">
+		<section className={`panel ${layout.section}`} aria-labelledby="match">
 			<h2 id="match">{screens.endpoints.match}</h2>
 			<p className="quiet">{screens.endpoints.matchText}</p>
 			<Form submit={screens.endpoints.tryIt} act={match}>

@@ -1,43 +1,44 @@
 import { queryOptions } from "@tanstack/react-query";
-import { client, read } from "../../api/client";
+import { bodyOf, client } from "../../api/client";
 import type { paths } from "../../api/schema";
+import { type JSONText, writtenJSON } from "../../ui/json";
 import type { Endpoint } from "../endpoints/queries";
 import type { ReceiverSettings } from "../endpoints/ReceiverFields";
 
-export const endpointQuery = (id: string) => queryOptions({ queryKey: ["endpoint", id], queryFn: () => read(client.GET("/api/v1/endpoints/{id}", { params: { path: { id } } })) });
+export const endpointQuery = (id: string) => queryOptions({ queryKey: ["endpoint", id], queryFn: () => bodyOf(client.GET("/api/v1/endpoints/{id}", { params: { path: { id } } })) });
 
 const at = (id: string) => ({ params: { path: { id } } });
 
 /** pingEndpoint sends the example of an event type, or hub.ping. */
-export const pingEndpoint = (id: string, event_type?: string) => read(client.POST("/api/v1/endpoints/{id}/ping", { ...at(id), body: { event_type } }));
+export const pingEndpoint = (id: string, event_type?: string) => bodyOf(client.POST("/api/v1/endpoints/{id}/ping", { ...at(id), body: { event_type } }));
 
 /** examplesQuery reads the names of the event types that a ping can send to tenants of a product: its own and the hub's, where they have an example. */
 export const examplesQuery = (product: string) =>
 	queryOptions({
 		queryKey: ["event-types", "examples", product],
 		queryFn: async ({ signal }) => {
-			const pages = await Promise.all([product, "hub"].map((of) => read(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 200, product: of } } }))));
+			const pages = await Promise.all([product, "hub"].map((of) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 200, product: of } } }))));
 			return pages.flatMap(({ items }) => items.flatMap(({ name, example }) => (example ? [name] : [])));
 		},
 	});
-export const deleteEndpoint = (id: string) => read(client.DELETE("/api/v1/endpoints/{id}", at(id)));
-export const rotateSecret = (id: string, overlap_seconds: number, when: "now" | "end") => read(client.POST("/api/v1/endpoints/{id}/rotate-secret", { ...at(id), body: { overlap_seconds, switch: when } }));
+export const deleteEndpoint = (id: string) => bodyOf(client.DELETE("/api/v1/endpoints/{id}", at(id)));
+export const rotateSecret = (id: string, overlap_seconds: number, when: "now" | "end") => bodyOf(client.POST("/api/v1/endpoints/{id}/rotate-secret", { ...at(id), body: { overlap_seconds, switch: when } }));
 
 /** setEnabled keeps the other settings. */
-export const setEnabled = ({ id, url, event_types, description, rate_per_minute }: Endpoint, enabled: boolean) => read(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { url, event_types, description, rate_per_minute, enabled } }));
+export const setEnabled = ({ id, url, event_types, description, rate_per_minute }: Endpoint, enabled: boolean) => bodyOf(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { url, event_types, description, rate_per_minute, enabled } }));
 
 /** changeSettings keeps whether it is enabled, and its pace. */
-export const changeSettings = ({ id, enabled, rate_per_minute }: Endpoint, settings: { url: string; event_types: string[]; description?: string; filter: string; ordered: boolean } & ReceiverSettings) => read(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { enabled, rate_per_minute, ...settings } }));
+export const changeSettings = ({ id, enabled, rate_per_minute }: Endpoint, settings: { url: string; event_types: string[]; description?: string; filter: string; ordered: boolean } & ReceiverSettings) => bodyOf(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { enabled, rate_per_minute, ...settings } }));
 
-export const matchEvent = (id: string, event: Record<string, unknown>) => read(client.POST("/api/v1/endpoints/{id}/match", { ...at(id), body: { event: event as never } }));
+export const matchEvent = (id: string, event: JSONText) => bodyOf(client.POST("/api/v1/endpoints/{id}/match", { ...at(id), body: { event: event as never }, bodySerializer: writtenJSON }));
 
 export const countMissed = async (id: string, since: string): Promise<number> => {
-	const answer = await read(client.POST("/api/v1/endpoints/{id}/recover", { ...at(id), body: { since, dry_run: true } }));
-	return (answer as unknown as { count: number }).count;
+	const recovery = await bodyOf(client.POST("/api/v1/endpoints/{id}/recover", { ...at(id), body: { since, dry_run: true } }));
+	return (recovery as unknown as { count: number }).count;
 };
 export const recover = async (id: string, since: string): Promise<string> => {
-	const answer = await read(client.POST("/api/v1/endpoints/{id}/recover", { ...at(id), body: { since } }));
-	return (answer as unknown as { id: string }).id;
+	const recovery = await bodyOf(client.POST("/api/v1/endpoints/{id}/recover", { ...at(id), body: { since } }));
+	return (recovery as unknown as { id: string }).id;
 };
 
 export type SignatureCheck = paths["/api/v1/endpoints/{id}/check-signature"]["post"]["responses"]["200"]["content"]["application/json"];
@@ -59,5 +60,5 @@ export function checkSignature(id: string, wanted: { headers: string; body: stri
 		secret: wanted.secret,
 		received_at: wanted.received_at,
 	};
-	return read(client.POST("/api/v1/endpoints/{id}/check-signature", { ...at(id), body }));
+	return bodyOf(client.POST("/api/v1/endpoints/{id}/check-signature", { ...at(id), body }));
 }

@@ -10,7 +10,7 @@ import { EventTypeNames } from "../../ui/EventTypeNames";
 import { FilterBar } from "../../ui/FilterBar";
 import { Check, FormDialog, Secret } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Sparkline } from "../../ui/Sparkline";
 import { TenantName } from "../../ui/TenantName";
 import { TenantSelect } from "../../ui/TenantSelect";
@@ -42,7 +42,7 @@ export function Endpoints() {
 			title: screens.endpoints.url,
 			width: "minmax(220px, 2fr)",
 			cell: (row) => (
-				<Link to="/endpoints/$id" params={{ id: row.id }} search={{ environment: search.environment }} className={page.name} title={row.url} preload={false} data-row-link>
+				<Link to="/endpoints/$id" params={{ id: row.id }} search={{ environment: search.environment }} className={layout.name} title={row.url} preload={false} data-row-link>
 					{row.url}
 				</Link>
 			),

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import { client, type Environment, read } from "../../api/client";
+import { bodyOf, client, type Environment } from "../../api/client";
 import type { paths } from "../../api/schema";
 import type { ReceiverSettings } from "./ReceiverFields";
 import type { EndpointsSearch } from "./search";
@@ -11,7 +11,7 @@ export const endpointsQuery = (environment: Environment, search: EndpointsSearch
 		queryKey: ["endpoints", environment, search],
 		initialPageParam: undefined as string | undefined,
 		queryFn: ({ pageParam: cursor, signal }) =>
-			read(
+			bodyOf(
 				client.GET("/api/v1/endpoints", {
 					signal,
 					params: { query: { limit: 100, cursor, environment, product: search.product, tenant_id: search.tenant, enabled: search.state && (search.state === "enabled" ? "true" : "false") } },
@@ -22,4 +22,4 @@ export const endpointsQuery = (environment: Environment, search: EndpointsSearch
 
 export type Draft = { tenant_id: string; environment: Environment; url: string; event_types: string[]; description?: string; rate_per_minute?: number; filter?: string; ordered: boolean } & ReceiverSettings;
 
-export const createEndpoint = (body: Draft) => read(client.POST("/api/v1/endpoints", { body }));
+export const createEndpoint = (body: Draft) => bodyOf(client.POST("/api/v1/endpoints", { body }));

@@ -1,4 +1,4 @@
-import { matching, oneOf, uuid } from "../../app/search";
+import { matching, oneOf, tokenParser, uuid } from "../../app/search";
 
 /** EndpointsSearch is the list's state in the URL. */
 export type EndpointsSearch = { state?: "enabled" | "disabled"; product?: string; tenant?: string };
@@ -11,7 +11,4 @@ export const endpointsSearch = (search: Record<string, unknown>): EndpointsSearc
 	tenant: matching(uuid, search.tenant),
 });
 
-export const parseToken = (name: string, value: string) => {
-	const checked = tokenNames.some((known) => known === name) && endpointsSearch({ [name]: value })[name as "product"];
-	return checked ? { name, value: checked } : undefined;
-};
+export const parseToken = tokenParser(tokenNames, endpointsSearch);

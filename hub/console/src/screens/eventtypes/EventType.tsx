@@ -8,7 +8,8 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Copy } from "../../ui/Copy";
 import { Actions, Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
 import { ConfirmDialog } from "../../ui/Form";
-import page from "../../ui/page.module.css";
+import { indentedJSON } from "../../ui/json";
+import layout from "../../ui/layout.module.css";
 import { Time } from "../../ui/Time";
 import { useAdmin } from "../../ui/useAdmin";
 import { EventTypeForm } from "./EventTypeForm";
@@ -24,7 +25,7 @@ export function EventType() {
 	return (
 		<Loaded query={eventType} what={texts.what} id={id}>
 			{(data) => (
-				<Detail back={<Link to="/event-types">{texts.title}</Link>} title={data.name} state={data.deprecated && <span className={page.bad}>{texts.deprecated}</span>} actions={<EventTypeActions eventType={data} />}>
+				<Detail back={<Link to="/event-types">{texts.title}</Link>} title={data.name} state={data.deprecated && <span className={layout.bad}>{texts.deprecated}</span>} actions={<EventTypeActions eventType={data} />}>
 					<TypeFacts type={data} />
 					<Value title={texts.schema} value={data.schema} none={texts.noSchema} />
 					<Value title={texts.example} value={data.example} none={texts.noExample} />
@@ -51,10 +52,10 @@ function TypeFacts({ type }: { type: Shown }) {
 	return <Facts facts={facts} />;
 }
 
-function Value({ title, value, none }: { title: string; value: unknown; none: string }) {
-	const text = value === null || value === undefined ? undefined : JSON.stringify(value, null, 2);
+function Value({ title, value, none }: { title: string; value: string; none: string }) {
+	const text = indentedJSON(value);
 	return (
-		<section className={`panel ${page.section}`}>
+		<section className={`panel ${layout.section}`}>
 			<h2>
 				{title} {text && <Copy text={text} label={title} />}
 			</h2>
@@ -85,7 +86,7 @@ function EventTypeActions({ eventType }: { eventType: Shown }) {
 			<Button size="xs" variant="default" onClick={() => setDialog("edit")}>
 				{texts.edit}
 			</Button>
-			<Button size="xs" variant="default" className={page.bad} onClick={() => setDialog("delete")}>
+			<Button size="xs" variant="default" className={layout.bad} onClick={() => setDialog("delete")}>
 				{t.ui.delete}
 			</Button>
 			{dialog === "edit" && <EventTypeForm eventType={eventType} onClose={onClose} onDone={() => queries.invalidateQueries({ queryKey: ["event-types"] })} />}

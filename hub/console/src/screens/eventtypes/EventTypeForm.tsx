@@ -4,17 +4,17 @@ import { ApiError } from "../../api/client";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Area, Check, FormDialog, Select, type Values } from "../../ui/Form";
+import { indentedJSON, JSONText } from "../../ui/json";
 import { productsQuery } from "../tenants/queries";
 import { createEventType, type EventType, type Settings, updateEventType } from "./queries";
 
-const shown = (value: unknown) => (value === null || value === undefined ? "" : JSON.stringify(value, null, 2));
-
 /** parsed reads the JSON of a field; an empty one is null. */
-function parsed(values: Values, name: "schema" | "example"): unknown {
+function parsed(values: Values, name: "schema" | "example"): JSONText | null {
 	const text = values.text(name);
 	if (text === "") return null;
 	try {
-		return JSON.parse(text);
+		JSON.parse(text);
+		return new JSONText(text);
 	} catch (error) {
 		throw new ApiError(422, { status: 422, code: "validation_failed", title: "", type: "about:blank", detail: `${name}: ${(error as Error).message}`, errors: [], request_id: "" });
 	}
@@ -22,7 +22,7 @@ function parsed(values: Values, name: "schema" | "example"): unknown {
 
 const settingsOf = (values: Values): Settings => ({ description: values.text("description"), schema: parsed(values, "schema"), example: parsed(values, "example"), deprecated: values.checked("deprecated") });
 
-type Props = { eventType?: EventType; product?: string; onClose: () => void; onDone: (saved: EventType) => unknown };
+type Props = { eventType?: EventType; product?: string; onClose: () => void; onDone: (saved: { id: string }) => unknown };
 
 /** EventTypeForm makes a type of an external product, or changes one. */
 export function EventTypeForm({ eventType, product, onClose, onDone }: Props) {
@@ -44,8 +44,8 @@ export function EventTypeForm({ eventType, product, onClose, onDone }: Props) {
 				</>
 			)}
 			<TextInput name="description" maxLength={1000} defaultValue={eventType?.description} label={texts.description} />
-			<Area name="schema" rows={10} maxLength={65_536} label={texts.schemaLabel} value={shown(eventType?.schema)} />
-			<Area name="example" rows={6} maxLength={65_536} label={texts.exampleLabel} value={shown(eventType?.example)} />
+			<Area name="schema" rows={10} maxLength={65_536} label={texts.schemaLabel} value={indentedJSON(eventType?.schema ?? "")} />
+			<Area name="example" rows={6} maxLength={65_536} label={texts.exampleLabel} value={indentedJSON(eventType?.example ?? "")} />
 			<Check name="deprecated" label={texts.deprecatedLabel} checked={eventType?.deprecated} />
 		</FormDialog>
 	);

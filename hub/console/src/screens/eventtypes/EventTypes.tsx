@@ -6,11 +6,11 @@ import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { FilterBar } from "../../ui/FilterBar";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Column } from "../../ui/VirtualTable";
 import { EventTypeForm } from "./EventTypeForm";
-import { documentAddress, type EventType, eventTypesQuery } from "./queries";
+import { documentAddress, eventTypesQuery, type Read } from "./queries";
 import { eventTypesSearch, parseToken, tokenNames } from "./search";
 
 const route = getRouteApi("/shell/event-types");
@@ -25,13 +25,13 @@ export function EventTypes() {
 	const filters = eventTypesSearch(search);
 	const list = useInfiniteQuery(eventTypesQuery(filters));
 	const [creating, setCreating] = useState(false);
-	const columns: Column<EventType>[] = [
+	const columns: Column<Read>[] = [
 		{ title: texts.product, width: "112px", cell: (row) => row.product },
 		{
 			title: t.ui.name,
 			width: "minmax(180px, 1fr)",
 			cell: (row) => (
-				<Link to="/event-types/$id" params={{ id: row.id }} className={page.name} title={row.name} data-row-link>
+				<Link to="/event-types/$id" params={{ id: row.id }} className={layout.name} title={row.name} data-row-link>
 					{row.name}
 				</Link>
 			),
@@ -91,5 +91,5 @@ export function EventTypes() {
 }
 
 /** marksOf says what is known of a type. */
-export const marksOf = (type: EventType, texts: { schema: string; example: string; deprecated: string }) =>
+export const marksOf = (type: Read, texts: { schema: string; example: string; deprecated: string }) =>
 	[type.schema && texts.schema, type.example && texts.example, type.deprecated && texts.deprecated].filter(Boolean).join(" · ") || "–";

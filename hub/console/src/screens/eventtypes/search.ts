@@ -1,4 +1,4 @@
-import { matching } from "../../app/search";
+import { matching, tokenParser } from "../../app/search";
 
 /** EventTypesSearch is the list's state in the URL. */
 export type EventTypesSearch = { product?: string };
@@ -6,7 +6,4 @@ export const tokenNames = ["product"] as const;
 
 export const eventTypesSearch = (search: Record<string, unknown>): EventTypesSearch => ({ product: matching(/^[a-z0-9-]{1,40}$/, search.product) });
 
-export const parseToken = (name: string, value: string) => {
-	const checked = name === "product" && eventTypesSearch({ product: value }).product;
-	return checked ? { name, value: checked } : undefined;
-};
+export const parseToken = tokenParser(tokenNames, eventTypesSearch);

@@ -5,7 +5,7 @@ import { absoluteTime, duration } from "../../ui/Time";
 import { usePreferences } from "../../app/preferences";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { translateFinding } from "./findings";
@@ -23,8 +23,8 @@ export function Health() {
 	const checks = health.data?.checks ?? [];
 	const worst = order.find((status) => checks.some((check) => check.status === status)) ?? "ok";
 	return (
-		<div className={page.screen}>
-			<div className={page.top}>
+		<div className={layout.screen}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={screens.health.title} />
 					<p className="quiet">{screens.health.lead}</p>
@@ -62,7 +62,7 @@ export function Health() {
 								{health.data.skew > 2000 && (
 									<div>
 										<dt>{screens.health.skew}</dt>
-										<dd className={page.bad}>{duration(language, health.data.skew)}</dd>
+										<dd className={layout.bad}>{duration(language, health.data.skew)}</dd>
 									</div>
 								)}
 							</dl>

@@ -48,12 +48,23 @@ const findings: [RegExp, Texts][] = [
 	[/^look again in some seconds$/, { "pt-BR": "veja de novo em alguns segundos", es: "vuelva a mirar en unos segundos" }],
 	[/^last succeeded (.+) ago$/, { "pt-BR": "teve êxito pela última vez há $1", es: "tuvo éxito por última vez hace $1" }],
 	[/^look for "sweeping due deliveries failed" in the hub's log$/, { "pt-BR": "procure “sweeping due deliveries failed” no registro do hub", es: "busque «sweeping due deliveries failed» en el registro del hub" }],
+	[/^reading the free space of (.+) failed: (.+)$/, { "pt-BR": "a leitura do espaço livre em $1 falhou: $2", es: "la lectura del espacio libre en $1 falló: $2" }],
+	[/^(.+) of (.+) free on the disk of (.+)$/, { "pt-BR": "disco com $3: $1 de $2 livres", es: "disco con $3: $1 de $2 libres" }],
+	[/^free space now: on a full disk nothing can be accepted, and publishing responds with 503$/, { "pt-BR": "libere espaço agora: com o disco cheio nada pode ser aceito, e a publicação responde com 503", es: "libere espacio ahora: con el disco lleno no se puede aceptar nada, y la publicación responde con 503" }],
+	[/^free space, or keep less of the log \(HUB_RETENTION\)$/, { "pt-BR": "libere espaço, ou guarde menos do registro (HUB_RETENTION)", es: "libere espacio, o conserve menos del registro (HUB_RETENTION)" }],
 	[/^last ran (.+) ago$/, { "pt-BR": "ocorreu pela última vez há $1", es: "se ejecutó por última vez hace $1" }],
+];
+
+// Directories that findings name.
+const directories: [name: string, Texts][] = [
+	["the data directory", { "pt-BR": "o diretório de dados", es: "el directorio de datos" }],
+	["the directory for uploads", { "pt-BR": "o diretório de envios", es: "el directorio de subidas" }],
 ];
 
 /** translateFinding returns what the hub says in another language; texts of other programs stay. */
 export function translateFinding(language: Language, text: string): string {
 	if (language === "en") return text;
 	const found = findings.find(([pattern]) => pattern.test(text));
-	return found ? text.replace(found[0], found[1][language]) : text;
+	if (!found) return text;
+	return directories.reduce((translated, [name, texts]) => translated.replace(name, texts[language]), text.replace(found[0], found[1][language]));
 }

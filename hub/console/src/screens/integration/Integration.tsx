@@ -7,7 +7,7 @@ import { Detail, type Fact, Loaded } from "../../ui/Detail";
 import { IntegrationActions } from "../../ui/integration/Actions";
 import { Address, IntegrationFacts, LastError } from "../../ui/integration/Facts";
 import { State } from "../../ui/integration/State";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Sparkline } from "../../ui/Sparkline";
 import { Time } from "../../ui/Time";
 import { useAdmin } from "../../ui/useAdmin";
@@ -91,7 +91,7 @@ function Day({ integration }: { integration: Shown }) {
 	const none = Array<number>(24).fill(0);
 	const text = t.integrations.attempts(receiver?.attempts ?? 0, receiver?.errors ?? 0);
 	return (
-		<section className={`panel ${page.section} ${classes.day}`} aria-labelledby="day">
+		<section className={`panel ${layout.section} ${classes.day}`} aria-labelledby="day">
 			<h2 id="day">{t.integrations.day}</h2>
 			<Sparkline totals={receiver?.attempts_by_hour ?? none} errors={receiver?.errors_by_hour ?? none} label={text} />
 			<p>

@@ -7,14 +7,13 @@ import { Choice } from "../../ui/Choice";
 import { FilterBar } from "../../ui/FilterBar";
 import { useIntegrationColumns } from "../../ui/integration/columns";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Sparkline } from "../../ui/Sparkline";
 import type { Column } from "../../ui/VirtualTable";
 import { type Integration, integrationsQuery, receiversQuery } from "./queries";
-import { type IntegrationsSearch, integrationsSearch, statuses } from "./search";
+import { type IntegrationsSearch, integrationsSearch, parseToken, statuses, tokenNames } from "./search";
 
 const route = getRouteApi("/shell/integrations");
-const tokenNames = ["product", "tenant"] as const;
 
 export function Integrations() {
 	const { t } = useLanguage();
@@ -37,7 +36,7 @@ export function Integrations() {
 			title: t.integrations.tenant,
 			width: "minmax(170px, 1.4fr)",
 			cell: (row) => (
-				<Link to="/integrations/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
+				<Link to="/integrations/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={layout.name} preload={false} data-row-link>
 					{row.tenant_name} <span className="quiet">· {row.own_product}</span>
 				</Link>
 			),
@@ -69,10 +68,7 @@ export function Integrations() {
 				<FilterBar
 					tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
 					names={tokenNames}
-					parse={(name, value) => {
-						const checked = integrationsSearch({ [name]: value })[name as "product"];
-						return checked && name !== "status" ? { name, value: checked } : undefined;
-					}}
+					parse={parseToken}
 					onAdd={set}
 					onRemove={(token) => set({ [token.name]: undefined })}
 				>

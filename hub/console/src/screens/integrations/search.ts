@@ -1,4 +1,4 @@
-import { matching, oneOf, uuid } from "../../app/search";
+import { matching, oneOf, tokenParser, uuid } from "../../app/search";
 
 export const statuses = ["active", "inactive", "error"] as const;
 
@@ -10,3 +10,6 @@ export const integrationsSearch = (search: Record<string, unknown>): Integration
 	product: matching(/^[a-z0-9-]{1,40}$/, search.product),
 	tenant: matching(uuid, search.tenant),
 });
+
+export const tokenNames = ["product", "tenant"] as const;
+export const parseToken = tokenParser(tokenNames, integrationsSearch);

@@ -6,7 +6,7 @@ import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Copy } from "../../ui/Copy";
 import { Reason } from "../../ui/delivery/Reason";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
@@ -25,8 +25,8 @@ export function Journey() {
 	const environment = useEnvironment();
 	const journey = useQuery(journeyQuery(environment, correlation));
 	return (
-		<div className={page.screen}>
-			<div className={page.top}>
+		<div className={layout.screen}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={screens.journey.title} />
 					<p className="quiet">{screens.journey.lead}</p>
@@ -46,13 +46,13 @@ export function Journey() {
 					void navigate({ search: (was) => ({ ...was, correlation: text || undefined }) });
 				}}
 			>
-				<input name="correlation" className={page.select} defaultValue={correlation} maxLength={200} aria-label={screens.journey.field} placeholder={screens.journey.field} autoComplete="off" spellCheck={false} />
+				<input name="correlation" className={layout.select} defaultValue={correlation} maxLength={200} aria-label={screens.journey.field} placeholder={screens.journey.field} autoComplete="off" spellCheck={false} />
 				<Button type="submit" size="xs">
 					{screens.journey.show}
 				</Button>
 				{correlation && <Copy text={correlation} label={screens.journey.field} />}
 			</form>
-			<div className={`panel ${page.section}`}>
+			<div className={`panel ${layout.section}`}>
 				{!correlation ? (
 					<Empty title={screens.journey.startTitle} next={<Link to="/deliveries" search={(was) => ({ environment: was.environment })}>{t.nav.deliveries}</Link>}>
 						{screens.journey.start}

@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { client, type Environment, read } from "../../api/client";
+import { bodyOf, client, type Environment } from "../../api/client";
 import type { Row } from "../../ui/deliveries/paging";
 
 /** Step is an event and what became of it. */
@@ -13,7 +13,7 @@ export const journeyQuery = (environment: Environment, correlation: string) =>
 		queryKey: ["journey", environment, correlation],
 		enabled: correlation !== "",
 		queryFn: async ({ signal }): Promise<Journey> => {
-			const page = await read(client.GET("/api/v1/deliveries", { signal, params: { query: { limit: 200, environment, correlation_id: correlation } } }));
+			const page = await bodyOf(client.GET("/api/v1/deliveries", { signal, params: { query: { limit: 200, environment, correlation_id: correlation } } }));
 			const steps = new Map<string, Step>();
 			for (const { payload: _, response_body: __, ...row } of page.items.toReversed()) {
 				// A webhook that came in is a step of its own: it has the id of the sender's event.

@@ -10,7 +10,7 @@ import { KeyDialog } from "../../ui/keys/KeyDialog";
 import { type KeyAct, KeyName, useKeyColumns } from "../../ui/keys/keyColumns";
 import classes from "./Keys.module.css";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { TenantName } from "../../ui/TenantName";
 import { TenantSelect } from "../../ui/TenantSelect";
 import { useAdmin } from "../../ui/useAdmin";
@@ -31,7 +31,7 @@ export function Keys() {
 	const [act, setAct] = useState<KeyAct<Key>>();
 	const columns = useKeyColumns<Key>({
 		name: (row) => (
-			<Link to="/audit" search={{ environment: search.environment, id: row.id, tenant: row.tenant_id }} className={page.name} title={screens.keys.history} data-row-link>
+			<Link to="/audit" search={{ environment: search.environment, id: row.id, tenant: row.tenant_id }} className={layout.name} title={screens.keys.history} data-row-link>
 				<KeyName row={row} />
 			</Link>
 		),

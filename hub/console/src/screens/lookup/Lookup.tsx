@@ -6,7 +6,7 @@ import { ApiError } from "../../api/client";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { detailOf } from "../../ui/errors";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
@@ -46,17 +46,17 @@ export function Lookup() {
 		queries.setQueryData(lastKey, null);
 	};
 	return (
-		<div className={page.screen}>
-			<div className={page.top}>
+		<div className={layout.screen}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={screens.lookup.title} />
 					<p className="quiet">{screens.lookup.lead}</p>
 				</div>
 			</div>
-			<form className={`panel ${page.section} ${classes.form}`} onSubmit={send}>
+			<form className={`panel ${layout.section} ${classes.form}`} onSubmit={send}>
 				<label htmlFor="person">{screens.lookup.query}</label>
 				<div className={classes.line}>
-					<input id="person" name="person" className={page.select} maxLength={254} required autoComplete="off" spellCheck={false} autoCapitalize="none" aria-describedby="person-help" aria-invalid={invalid} />
+					<input id="person" name="person" className={layout.select} maxLength={254} required autoComplete="off" spellCheck={false} autoCapitalize="none" aria-describedby="person-help" aria-invalid={invalid} />
 					<Button type="submit" size="xs" loading={lookup.isPending}>
 						{screens.lookup.submit}
 					</Button>
@@ -71,7 +71,7 @@ export function Lookup() {
 				</p>
 				<p className="quiet">{screens.lookup.recorded}</p>
 				{invalid && (
-					<p role="alert" className={page.bad}>
+					<p role="alert" className={layout.bad}>
 						{refused ? detailOf(refused) : screens.lookup.unknown}
 					</p>
 				)}
@@ -107,18 +107,18 @@ function Result({ found }: { found: Found }) {
 			<div role="status">
 				<h2>{screens.lookup.found(shown(found))}</h2>
 			</div>
-			<section className={`panel ${page.section}`} aria-labelledby="people">
+			<section className={`panel ${layout.section}`} aria-labelledby="people">
 				<h2 id="people">{screens.lookup.people}</h2>
 				{found.matches.length === 0 ? <p className="quiet">{screens.lookup.none}</p> : <People found={found} />}
 				{found.truncated && <p className="quiet">{screens.lookup.truncated}</p>}
 			</section>
 			{found.deliveries.length > 0 && (
-				<section className={`panel ${page.section}`} aria-labelledby="things">
+				<section className={`panel ${layout.section}`} aria-labelledby="things">
 					<h2 id="things">{screens.lookup.events}</h2>
 					<Events found={found} />
 				</section>
 			)}
-			<section className={`panel ${page.section}`} aria-labelledby="touched">
+			<section className={`panel ${layout.section}`} aria-labelledby="touched">
 				<h2 id="touched">{screens.lookup.deliveries}</h2>
 				{found.deliveries.length === 0 ? <p className="quiet">{screens.lookup.noDeliveries}</p> : <Deliveries found={found} />}
 				<p className="quiet">{screens.lookup.bounded}</p>
@@ -204,7 +204,7 @@ function Deliveries({ found }: { found: Found }) {
 					<td>{delivery.tenant_name}</td>
 					<td>
 						{delivery.attempt_count}
-						{delivery.status_code !== null && <span className={delivery.status_code >= 400 ? page.bad : "quiet"}> · {delivery.status_code}</span>}
+						{delivery.status_code !== null && <span className={delivery.status_code >= 400 ? layout.bad : "quiet"}> · {delivery.status_code}</span>}
 					</td>
 					<td>
 						<Time at={delivery.created_at} focusable={false} />
@@ -218,8 +218,8 @@ function Deliveries({ found }: { found: Found }) {
 function Table({ label, titles, children }: { label: string; titles: string[]; children: ReactNode }) {
 	return (
 		// biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
-		<div className={page.scroll} tabIndex={0} role="group" aria-label={label}>
-			<table className={page.table}>
+		<div className={layout.scroll} tabIndex={0} role="group" aria-label={label}>
+			<table className={layout.table}>
 				<thead>
 					<tr>
 						{titles.map((title) => <th key={title} scope="col">{title}</th>)}

@@ -1,4 +1,4 @@
-import { client, read } from "../../api/client";
+import { bodyOf, client } from "../../api/client";
 import type { components, paths } from "../../api/schema";
 
 export type Found = paths["/api/v1/lookup"]["post"]["responses"]["200"]["content"]["application/json"];
@@ -17,7 +17,7 @@ export function personOf(text: string): Person | undefined {
 }
 
 /** lookUp searches for a person, who is in the request's body: addresses are logged. */
-export const lookUp = (person: Person): Promise<Found> => read(client.POST("/api/v1/lookup", { body: person }));
+export const lookUp = (person: Person): Promise<Found> => bodyOf(client.POST("/api/v1/lookup", { body: person }));
 
 /** askedKey is where another screen leaves the person that it asks for. */
 export const askedKey = ["lookup", "asked"];

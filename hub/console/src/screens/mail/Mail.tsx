@@ -1,12 +1,12 @@
 import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { client, read } from "../../api/client";
+import { bodyOf, client } from "../../api/client";
 import type { paths } from "../../api/schema";
 import { useScreenTexts } from "../../i18n/screens";
 import { Dialog } from "../../ui/Dialog";
 import { FilterBar } from "../../ui/FilterBar";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Time } from "../../ui/Time";
 import type { Column } from "../../ui/VirtualTable";
 import classes from "./Mail.module.css";
@@ -21,7 +21,7 @@ const mailQuery = (to?: string) =>
 		queryKey: ["mail", to],
 		initialPageParam: undefined as string | undefined,
 		refetchInterval: 5000,
-		queryFn: ({ pageParam: cursor, signal }) => read(client.GET("/api/v1/dev/mail", { signal, params: { query: { limit: 100, cursor, to } } })),
+		queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/dev/mail", { signal, params: { query: { limit: 100, cursor, to } } })),
 		getNextPageParam: (last) => last.next_cursor ?? undefined,
 	});
 
@@ -38,7 +38,7 @@ export function Mail() {
 			title: screens.mail.subject,
 			width: "minmax(200px, 2fr)",
 			cell: (row) => (
-				<button type="button" className={page.name} data-row-link onClick={() => set({ letter: row.id })}>
+				<button type="button" className={layout.name} data-row-link onClick={() => set({ letter: row.id })}>
 					{row.subject}
 				</button>
 			),

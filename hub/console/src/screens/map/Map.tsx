@@ -4,12 +4,12 @@ import { useMemo } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { receiversQuery } from "../integrations/queries";
 import { State } from "../../ui/integration/State";
-import { box, curveOf, type Drawing, type Graph, graphOf, layout, maxDrawn } from "./graph";
+import { box, curveOf, type Drawing, type Graph, graphOf, maxDrawn, placeAccounts } from "./graph";
 import classes from "./Map.module.css";
 import { connectionsQuery } from "./queries";
 
@@ -26,8 +26,8 @@ export function ConnectionMap() {
 	const graph = useMemo(() => graphOf(connections.data?.items ?? [], receivers.data ?? new Map()), [connections.data, receivers.data]);
 	const failed = connections.error ?? receivers.error;
 	return (
-		<div className={page.screen}>
-			<div className={page.top}>
+		<div className={layout.screen}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={screens.map.title} />
 					<p className="quiet">{screens.map.lead}</p>
@@ -73,10 +73,10 @@ export function ConnectionMap() {
 
 function Diagram({ graph }: { graph: Graph }) {
 	const screens = useScreenTexts();
-	const drawing = useMemo(() => layout(graph), [graph]);
+	const drawing = useMemo(() => placeAccounts(graph), [graph]);
 	const drawn = graph.accounts.filter(({ id }) => drawing.places.has(id));
 	return (
-		<section className={`panel ${page.section}`} aria-label={screens.map.title}>
+		<section className={`panel ${layout.section}`} aria-label={screens.map.title}>
 			<div className={classes.legend}>
 				{states.map((state) => (
 					<span key={state}>
@@ -138,18 +138,18 @@ function Table({ graph }: { graph: Graph }) {
 	const number = new Intl.NumberFormat(language);
 	const names = new Map(graph.accounts.map((account) => [account.id, account]));
 	return (
-		<section className={`panel ${page.section}`} aria-labelledby="connections">
+		<section className={`panel ${layout.section}`} aria-labelledby="connections">
 			<h2 id="connections">{screens.map.table}</h2>
 			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
-			<div className={page.scroll} tabIndex={0} role="group" aria-labelledby="connections">
-				<table className={`${page.table} ${classes.table}`}>
+			<div className={layout.scroll} tabIndex={0} role="group" aria-labelledby="connections">
+				<table className={`${layout.table} ${classes.table}`}>
 					<thead>
 						<tr>
 							<th>{screens.map.from}</th>
 							<th>{screens.map.to}</th>
 							<th>{t.integrations.status}</th>
-							<th className={page.number}>{screens.map.attempts}</th>
-							<th className={page.number}>{screens.map.errors}</th>
+							<th className={layout.number}>{screens.map.attempts}</th>
+							<th className={layout.number}>{screens.map.errors}</th>
 							<th>{screens.map.state}</th>
 						</tr>
 					</thead>
@@ -168,8 +168,8 @@ function Table({ graph }: { graph: Graph }) {
 									<td>
 										<State integration={edge.integration} />
 									</td>
-									<td className={page.number}>{number.format(edge.attempts)}</td>
-									<td className={page.number}>{number.format(edge.errors)}</td>
+									<td className={layout.number}>{number.format(edge.attempts)}</td>
+									<td className={layout.number}>{number.format(edge.errors)}</td>
 									<td>{screens.map.legend[edge.state]}</td>
 								</tr>
 							);

@@ -42,8 +42,8 @@ export const box = { width: 190, height: 38, gap: 12, head: 30, column: 256 };
 
 export type Drawing = { width: number; height: number; columns: { product: string; x: number }[]; places: Map<string, { x: number; y: number }>; edges: Edge[] };
 
-/** layout puts the accounts of each product below one another. Only accounts of drawn edges have places. */
-export function layout({ accounts, edges }: Graph): Drawing {
+/** placeAccounts puts the accounts of each product below one another. Only accounts of drawn edges have places. */
+export function placeAccounts({ accounts, edges }: Graph): Drawing {
 	const drawn = edges.slice(0, maxDrawn);
 	const used = new Set(drawn.flatMap((edge) => [edge.from, edge.to]));
 	const columns = [...new Set(accounts.filter(({ id }) => used.has(id)).map(({ product }) => product))].sort().map((product, index) => ({ product, x: index * box.column }));

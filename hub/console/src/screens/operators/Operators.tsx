@@ -6,7 +6,7 @@ import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Check, ConfirmDialog, FormDialog, Select, type Values } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Status } from "../../ui/Status";
 import { Time } from "../../ui/Time";
 import { useAdmin } from "../../ui/useAdmin";
@@ -30,7 +30,7 @@ export function Operators() {
 			title: t.ui.name,
 			width: "minmax(140px, 1fr)",
 			cell: (row) => (
-				<Link to="/audit" search={{ environment, actor: row.id }} className={page.name} title={screens.operators.history} data-row-link>
+				<Link to="/audit" search={{ environment, actor: row.id }} className={layout.name} title={screens.operators.history} data-row-link>
 					{row.name}
 				</Link>
 			),
@@ -47,7 +47,7 @@ export function Operators() {
 						<Button size="compact-xs" variant="default" onClick={() => setAct({ name: "change", operator: row })}>
 							{screens.operators.change}
 						</Button>{" "}
-						<Button size="compact-xs" variant="default" className={page.bad} onClick={() => setAct({ name: "delete", operator: row })}>
+						<Button size="compact-xs" variant="default" className={layout.bad} onClick={() => setAct({ name: "delete", operator: row })}>
 							{t.ui.delete}
 						</Button>
 					</>

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { usePreferences } from "../../app/preferences";
 import { useLanguage } from "../../i18n";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { duration, Time } from "../../ui/Time";
@@ -22,13 +22,13 @@ export function Overview() {
 	const stats = useQuery(statsQuery(range));
 	const choose = (value: string) => void navigate({ search: (was) => ({ ...was, range: value === "day" ? undefined : (value as Exclude<Range, "day">) }), replace: true });
 	return (
-		<div className={page.screen}>
-			<div className={page.top}>
+		<div className={layout.screen}>
+			<div className={layout.top}>
 				<div>
 					<PageTitle title={t.overview.title} />
 					<p className="quiet">{t.overview.lead}</p>
 				</div>
-				<select className={page.select} aria-label={t.overview.range} value={range} onChange={(event) => choose(event.target.value)}>
+				<select className={layout.select} aria-label={t.overview.range} value={range} onChange={(event) => choose(event.target.value)}>
 					{ranges.map((value) => (
 						<option key={value} value={value}>
 							{t.overview.ranges[value]}
@@ -81,7 +81,7 @@ function Tiles({ buckets }: { buckets?: Bucket[] }) {
 		],
 		[
 			t.overview.failing,
-			<Link key="failing" to="/integrations" search={{ ...search, status: "error" }} className={failing.data?.items.length ? page.bad : undefined}>
+			<Link key="failing" to="/integrations" search={{ ...search, status: "error" }} className={failing.data?.items.length ? layout.bad : undefined}>
 				{failing.data ? `${failing.data.items.length}${failing.data.next_cursor ? "+" : ""}` : "–"}
 			</Link>,
 		],
@@ -120,7 +120,7 @@ function Charts({ buckets, width }: { buckets: Bucket[]; width: number }) {
 	}
 	return (
 		<>
-			<section className={`panel ${page.section}`} aria-labelledby="deliveries">
+			<section className={`panel ${layout.section}`} aria-labelledby="deliveries">
 				<div className={classes.head}>
 					<h2 id="deliveries">{t.overview.deliveries}</h2>
 					<span className={classes.key}>
@@ -133,7 +133,7 @@ function Charts({ buckets, width }: { buckets: Bucket[]; width: number }) {
 				<Bars buckets={buckets} width={width} environment={environment} />
 				<Table buckets={buckets} width={width} />
 			</section>
-			<section className={`panel ${page.section}`} aria-labelledby="latency">
+			<section className={`panel ${layout.section}`} aria-labelledby="latency">
 				<h2 id="latency">{t.overview.latency}</h2>
 				<Latencies buckets={buckets} />
 			</section>
@@ -152,13 +152,13 @@ function Table({ buckets, width }: { buckets: Bucket[]; width: number }) {
 		<details className={classes.details}>
 			<summary>{t.overview.table}</summary>
 			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
-			<div className={page.scroll} tabIndex={0} role="group" aria-label={t.overview.table}>
-				<table className={page.table}>
+			<div className={layout.scroll} tabIndex={0} role="group" aria-label={t.overview.table}>
+				<table className={layout.table}>
 					<thead>
 						<tr>
 							<th>{t.overview.from}</th>
 							{[t.overview.delivered, t.overview.failed, "p50", "p95", "p99"].map((title) => (
-								<th key={title} className={page.number}>
+								<th key={title} className={layout.number}>
 									{title}
 								</th>
 							))}
@@ -175,11 +175,11 @@ function Table({ buckets, width }: { buckets: Bucket[]; width: number }) {
 											{bucketTime(language, utc, bucket.at, width)}
 										</Link>
 									</td>
-									<td className={page.number}>{number.format(bucket.delivered)}</td>
-									<td className={page.number}>{number.format(failures(bucket))}</td>
-									<td className={page.number}>{ms(bucket.p50_ms)}</td>
-									<td className={page.number}>{ms(bucket.p95_ms)}</td>
-									<td className={page.number}>{ms(bucket.p99_ms)}</td>
+									<td className={layout.number}>{number.format(bucket.delivered)}</td>
+									<td className={layout.number}>{number.format(failures(bucket))}</td>
+									<td className={layout.number}>{ms(bucket.p50_ms)}</td>
+									<td className={layout.number}>{ms(bucket.p95_ms)}</td>
+									<td className={layout.number}>{ms(bucket.p99_ms)}</td>
 								</tr>
 							))}
 					</tbody>
@@ -195,7 +195,7 @@ function Failing() {
 	const failing = useQuery(failingQuery(useEnvironment()));
 	if (!failing.data) return failing.isError ? <Failed error={failing.error} onRetry={() => void failing.refetch()} /> : null;
 	return (
-		<section className={`panel ${page.section}`} aria-labelledby="failing">
+		<section className={`panel ${layout.section}`} aria-labelledby="failing">
 			<h2 id="failing">{t.overview.failing}</h2>
 			{failing.data.items.length === 0 && <span className="quiet">{t.overview.allWell}</span>}
 			<ul className={classes.failing}>

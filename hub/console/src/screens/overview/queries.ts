@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { client, type Environment, read } from "../../api/client";
+import { bodyOf, client, type Environment } from "../../api/client";
 import type { paths } from "../../api/schema";
 import type { Range } from "./search";
 
@@ -19,14 +19,14 @@ export const statsQuery = (range: Range) =>
 		refetchInterval,
 		queryFn: () => {
 			const [span, bucket] = spans[range];
-			return read(client.GET("/api/v1/stats", { params: { query: { bucket, from: new Date(Date.now() - span).toISOString() } } }));
+			return bodyOf(client.GET("/api/v1/stats", { params: { query: { bucket, from: new Date(Date.now() - span).toISOString() } } }));
 		},
 	});
 
 export const backlogQuery = queryOptions({
 	queryKey: ["stats", "backlog"],
 	refetchInterval,
-	queryFn: () => read(client.GET("/api/v1/stats/backlog")),
+	queryFn: () => bodyOf(client.GET("/api/v1/stats/backlog")),
 });
 
 /** failingQuery reads the newest integrations that do not work. */
@@ -34,5 +34,5 @@ export const failingQuery = (environment: Environment) =>
 	queryOptions({
 		queryKey: ["integrations", environment, "failing"],
 		refetchInterval,
-		queryFn: () => read(client.GET("/api/v1/integrations", { params: { query: { environment, status: "error", limit: 10 } } })),
+		queryFn: () => bodyOf(client.GET("/api/v1/integrations", { params: { query: { environment, status: "error", limit: 10 } } })),
 	});

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useScreenTexts } from "../../i18n/screens";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import classes from "./Phone.module.css";
 import { Outcome } from "./Outcome";
 import { setFaults } from "./queries";
@@ -13,7 +13,7 @@ export function FaultsForm() {
 	const number = (name: string, label: string, max: number) => (
 		<label className={classes.field}>
 			<span className="quiet">{label}</span>
-			<input name={name} className={page.select} type="number" min={0} max={max} defaultValue={0} required />
+			<input name={name} className={layout.select} type="number" min={0} max={max} defaultValue={0} required />
 		</label>
 	);
 	const choice = (name: string, label: string) => (
@@ -22,7 +22,7 @@ export function FaultsForm() {
 		</label>
 	);
 	return (
-		<section className={`panel ${page.section}`} aria-labelledby="faults">
+		<section className={`panel ${layout.section}`} aria-labelledby="faults">
 			<h2 id="faults">{screens.phone.faults}</h2>
 			<form
 				className={classes.form}

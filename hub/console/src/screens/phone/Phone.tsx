@@ -4,7 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { Time } from "../../ui/Time";
@@ -21,8 +21,8 @@ export function Phone() {
 	const screens = useScreenTexts();
 	const phones = useQuery(phonesQuery);
 	return (
-		<div className={page.screen}>
-			<div className={page.top}>
+		<div className={layout.screen}>
+			<div className={layout.top}>
 				<PageTitle title={screens.phone.title} />
 			</div>
 			{phones.data !== null && (
@@ -60,7 +60,7 @@ function Network({ phones }: { phones: SandboxPhone[] }) {
 	return (
 		<div className={classes.network}>
 			<div className={classes.side}>
-				<section className={`panel ${page.section}`} aria-labelledby="phones">
+				<section className={`panel ${layout.section}`} aria-labelledby="phones">
 					<h2 id="phones">{screens.phone.phones}</h2>
 					<ul className={classes.phones}>
 						{phones.map((phone) => (
@@ -119,10 +119,10 @@ function AddPhone({ onAdded }: { onAdded: (number: string) => void }) {
 			}}
 		>
 			<Field label={screens.phone.number}>
-				<input name="number" className={page.select} inputMode="numeric" required maxLength={15} title={screens.phone.numberHelp} placeholder="5511987654321" autoComplete="off" />
+				<input name="number" className={layout.select} inputMode="numeric" required maxLength={15} title={screens.phone.numberHelp} placeholder="5511987654321" autoComplete="off" />
 			</Field>
 			<Field label={screens.phone.name}>
-				<input name="name" className={page.select} required maxLength={120} autoComplete="off" />
+				<input name="name" className={layout.select} required maxLength={120} autoComplete="off" />
 			</Field>
 			<Button type="submit" size="xs" variant="default" loading={add.isPending}>
 				{screens.phone.add}
@@ -142,8 +142,8 @@ function Chat({ phone }: { phone: SandboxPhone }) {
 	const read = useMutation({ mutationFn: () => markRead(phone.number), onSuccess: refresh });
 	const partner = chat.data?.at(-1);
 	return (
-		<section className={`panel ${page.section} ${classes.chat}`} aria-labelledby="chat">
-			<div className={page.top}>
+		<section className={`panel ${layout.section} ${classes.chat}`} aria-labelledby="chat">
+			<div className={layout.top}>
 				<h2 id="chat">{screens.phone.chat(phone.name)}</h2>
 				<Button size="compact-xs" variant="default" onClick={() => read.mutate()}>
 					{screens.phone.read}
@@ -159,10 +159,10 @@ function Chat({ phone }: { phone: SandboxPhone }) {
 				}}
 			>
 				<Field label={screens.phone.to}>
-					<input key={partner ? "known" : "none"} name="to" className={page.select} required inputMode="numeric" maxLength={15} defaultValue={partner && (partner.isOwn ? partner.to : partner.from)} title={screens.phone.toHelp} autoComplete="off" />
+					<input key={partner ? "known" : "none"} name="to" className={layout.select} required inputMode="numeric" maxLength={15} defaultValue={partner && (partner.isOwn ? partner.to : partner.from)} title={screens.phone.toHelp} autoComplete="off" />
 				</Field>
 				<Field label={screens.phone.message}>
-					<input name="body" className={page.select} required maxLength={4096} autoComplete="off" />
+					<input name="body" className={layout.select} required maxLength={4096} autoComplete="off" />
 				</Field>
 				<Button type="submit" size="xs" loading={send.isPending}>
 					{screens.phone.send}
@@ -179,7 +179,7 @@ function Chat({ phone }: { phone: SandboxPhone }) {
 					}}
 				>
 					<Field label={screens.phone.code}>
-						<input name="code" className={page.select} required maxLength={1000} placeholder="sandbox:pair?c=…" autoComplete="off" spellCheck={false} />
+						<input name="code" className={layout.select} required maxLength={1000} placeholder="sandbox:pair?c=…" autoComplete="off" spellCheck={false} />
 					</Field>
 					<Button type="submit" size="xs" variant="default" loading={scan.isPending}>
 						{screens.phone.scan}

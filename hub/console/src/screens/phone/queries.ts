@@ -16,9 +16,9 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
 	}).catch(() => {
 		throw new ApiError(0);
 	});
-	const answer: unknown = await response.json().catch(() => undefined);
-	if (!response.ok) throw new ApiError(response.status, answer as Problem | undefined);
-	return answer as T;
+	const content: unknown = await response.json().catch(() => undefined);
+	if (!response.ok) throw new ApiError(response.status, content as Problem | undefined);
+	return content as T;
 }
 
 /** phonesQuery lists the simulated phones; null where there is no sandbox. */

@@ -1,13 +1,13 @@
 import { Button } from "@mantine/core";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { client, read } from "../../api/client";
+import { bodyOf, client } from "../../api/client";
 import { uuid } from "../../app/search";
 import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { Actions, Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
 import { detailOf } from "../../ui/errors";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Progress } from "../../ui/Progress";
 import { Time } from "../../ui/Time";
 import { filterText, type Replay as Shown } from "../replays/queries";
@@ -20,7 +20,7 @@ const replayQuery = (id: string) =>
 		queryKey: ["replay", id],
 		refetchInterval: (query) => (query.state.data?.status === "running" ? 1000 : false),
 		retry: 3, // the hub may be starting anew
-		queryFn: () => read(client.GET("/api/v1/replays/{id}", { params: { path: { id } } })),
+		queryFn: () => bodyOf(client.GET("/api/v1/replays/{id}", { params: { path: { id } } })),
 	});
 
 export function Replay() {
@@ -54,13 +54,13 @@ function ReplayActions({ replay }: { replay: Shown }) {
 	const screens = useScreenTexts();
 	const queries = useQueryClient();
 	const cancel = useMutation({
-		mutationFn: () => read(client.POST("/api/v1/replays/{id}/cancel", { params: { path: { id: replay.id } } })),
+		mutationFn: () => bodyOf(client.POST("/api/v1/replays/{id}/cancel", { params: { path: { id: replay.id } } })),
 		onSuccess: (data) => queries.setQueryData(replayQuery(replay.id).queryKey, data),
 	});
 	if (replay.status !== "running") return null;
 	return (
 		<Actions bad={cancel.isError} said={cancel.isError && `${t.ui.failed} ${detailOf(cancel.error)}`}>
-			<Button size="xs" variant="default" className={page.bad} loading={cancel.isPending} onClick={() => cancel.mutate()}>
+			<Button size="xs" variant="default" className={layout.bad} loading={cancel.isPending} onClick={() => cancel.mutate()}>
 				{screens.replays.cancel}
 			</Button>
 		</Actions>
@@ -79,6 +79,6 @@ function ReplayFacts({ replay }: { replay: Shown }) {
 		[screens.replays.started, <Time key="started" at={replay.created_at} />],
 		[t.delivery.finished, replay.finished_at ? <Time key="finished" at={replay.finished_at} /> : "–"],
 	];
-	if (replay.error) facts.push([t.integrations.error, <span key="error" className={page.bad}>{replay.error}</span>]);
+	if (replay.error) facts.push([t.integrations.error, <span key="error" className={layout.bad}>{replay.error}</span>]);
 	return <Facts facts={facts} />;
 }

@@ -8,7 +8,7 @@ import { Choice } from "../../ui/Choice";
 import { detailOf } from "../../ui/errors";
 import { FilterBar } from "../../ui/FilterBar";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Time } from "../../ui/Time";
 import type { Column } from "../../ui/VirtualTable";
 import { countReplay, filterOf, filterText, type Replay, replaysQuery, startReplay } from "./queries";
@@ -29,7 +29,7 @@ export function Replays() {
 			title: screens.replays.filter,
 			width: "minmax(220px, 2fr)",
 			cell: (row) => (
-				<Link to="/replays/$id" params={{ id: row.id }} search={{ environment: search.environment }} className={page.name} preload={false} data-row-link>
+				<Link to="/replays/$id" params={{ id: row.id }} search={{ environment: search.environment }} className={layout.name} preload={false} data-row-link>
 					{row.kind === "recover" ? `${screens.endpoints.recover} · ` : ""}
 					{filterText(row)}
 				</Link>
@@ -68,7 +68,7 @@ function NewReplay() {
 	const counted = count.data?.key === key ? count.data.count : undefined;
 	const error = count.error ?? start.error;
 	return (
-		<section className={`panel ${page.section} ${classes.new}`} aria-labelledby="new">
+		<section className={`panel ${layout.section} ${classes.new}`} aria-labelledby="new">
 			<h2 id="new">{screens.replays.create}</h2>
 			<FilterBar
 				tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
@@ -90,7 +90,7 @@ function NewReplay() {
 					</Button>
 				)}
 				<span role="status">{counted !== undefined && screens.replays.matches(counted)}</span>
-				<span role="alert" className={page.bad}>
+				<span role="alert" className={layout.bad}>
 					{error && `${t.ui.failed} ${detailOf(error)}`}
 				</span>
 			</div>

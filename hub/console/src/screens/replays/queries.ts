@@ -1,5 +1,5 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import { client, type Environment, read } from "../../api/client";
+import { bodyOf, client, type Environment } from "../../api/client";
 import type { paths } from "../../api/schema";
 import type { ReplaysSearch } from "./search";
 
@@ -10,7 +10,7 @@ export const replaysQuery = infiniteQueryOptions({
 	queryKey: ["replays"],
 	initialPageParam: undefined as string | undefined,
 	refetchInterval: 5000,
-	queryFn: ({ pageParam: cursor, signal }) => read(client.GET("/api/v1/replays", { signal, params: { query: { limit: 100, cursor } } })),
+	queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/replays", { signal, params: { query: { limit: 100, cursor } } })),
 	getNextPageParam: (last) => last.next_cursor ?? undefined,
 });
 
@@ -28,12 +28,12 @@ export const filterOf = (environment: Environment, search: ReplaysSearch): Filte
 });
 
 export async function countReplay(filter: Filter): Promise<number> {
-	const answer = await read(client.POST("/api/v1/replays", { body: { filter, dry_run: true } }));
-	return (answer as unknown as { count: number }).count;
+	const preview = await bodyOf(client.POST("/api/v1/replays", { body: { filter, dry_run: true } }));
+	return (preview as unknown as { count: number }).count;
 }
 
 export async function startReplay(filter: Filter): Promise<Replay> {
-	return (await read(client.POST("/api/v1/replays", { body: { filter } }))) as unknown as Replay;
+	return (await bodyOf(client.POST("/api/v1/replays", { body: { filter } }))) as unknown as Replay;
 }
 
 /** filterText is a replay's filter as tokens. */

@@ -1,4 +1,4 @@
-import { matching, oneOf, time, uuid } from "../../app/search";
+import { matching, oneOf, time, tokenParser, uuid } from "../../app/search";
 
 export const statuses = ["failing", "parked", "failed", "delivered"] as const;
 
@@ -17,7 +17,4 @@ export const replaysSearch = (search: Record<string, unknown>): ReplaysSearch =>
 	until: time(search.until),
 });
 
-export const parseToken = (name: string, value: string) => {
-	const checked = tokenNames.some((known) => known === name) && replaysSearch({ [name]: value })[name as "type"];
-	return checked ? { name, value: checked } : undefined;
-};
+export const parseToken = tokenParser(tokenNames, replaysSearch);

@@ -6,7 +6,7 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Dialog } from "../../ui/Dialog";
 import { detailOf } from "../../ui/errors";
 import { ConfirmDialog, FormDialog } from "../../ui/Form";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Failed, Loading } from "../../ui/states";
 import { deleteProduct, type Product, setTitle, setValidation } from "./queries";
 
@@ -44,8 +44,8 @@ export function Products({ products, admin, onClose, onDone }: Props) {
 				<Failed error={products.error} onRetry={() => void products.refetch()} />
 			) : (
 				// biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
-				<div className={page.scroll} tabIndex={0} role="group" aria-label={texts.products}>
-					<table className={page.table}>
+				<div className={layout.scroll} tabIndex={0} role="group" aria-label={texts.products}>
+					<table className={layout.table}>
 						<thead>
 							<tr>
 								{[t.ui.name, texts.label, texts.prefix, texts.kind, types.validation].map((title) => (
@@ -65,13 +65,13 @@ export function Products({ products, admin, onClose, onDone }: Props) {
 									<td>{product.hosted ? texts.hosted : texts.external}</td>
 									<td>{product.hosted || !admin ? (types.validations[product.validation] ?? product.validation) : <Validation product={product} onDone={onDone} />}</td>
 									{admin && (
-										<td className={page.buttons}>
+										<td className={layout.buttons}>
 											{!product.hosted && (
 												<>
 													<Button size="compact-xs" variant="default" aria-label={`${texts.changeProduct} ${product.name}`} onClick={() => setChanging(product)}>
 														{operators.change}
 													</Button>{" "}
-													<Button size="compact-xs" variant="default" className={page.bad} aria-label={`${texts.deleteProduct} ${product.name}`} onClick={() => setLeaving(product)}>
+													<Button size="compact-xs" variant="default" className={layout.bad} aria-label={`${texts.deleteProduct} ${product.name}`} onClick={() => setLeaving(product)}>
 														{t.ui.delete}
 													</Button>
 												</>
@@ -95,14 +95,14 @@ function Validation({ product, onDone }: { product: Product; onDone: () => unkno
 	const act = useMutation({ mutationFn: (validation: Product["validation"]) => setValidation(product, validation), onSettled: onDone });
 	return (
 		<>
-			<select className={page.select} aria-label={`${types.validation} ${product.name}`} value={product.validation} disabled={act.isPending} onChange={(event) => act.mutate(event.target.value as Product["validation"])}>
+			<select className={layout.select} aria-label={`${types.validation} ${product.name}`} value={product.validation} disabled={act.isPending} onChange={(event) => act.mutate(event.target.value as Product["validation"])}>
 				{Object.entries(types.validations).map(([value, text]) => (
 					<option key={value} value={value}>
 						{text}
 					</option>
 				))}
 			</select>
-			{act.isError && <p role="alert" className={page.bad}>{`${t.ui.failed} ${detailOf(act.error)}`}</p>}
+			{act.isError && <p role="alert" className={layout.bad}>{`${t.ui.failed} ${detailOf(act.error)}`}</p>}
 		</>
 	);
 }

@@ -9,7 +9,7 @@ import { Copy } from "../../ui/Copy";
 import { FilterBar } from "../../ui/FilterBar";
 import { FormDialog, Select } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Time } from "../../ui/Time";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Column } from "../../ui/VirtualTable";
@@ -44,7 +44,7 @@ export function Tenants() {
 			title: t.ui.tenant,
 			width: "minmax(180px, 1.6fr)",
 			cell: (row) => (
-				<button type="button" className={page.name} data-row-link onClick={() => setAct({ name: "limits", tenant: row })}>
+				<button type="button" className={layout.name} data-row-link onClick={() => setAct({ name: "limits", tenant: row })}>
 					{row.name}
 				</button>
 			),
@@ -86,7 +86,7 @@ export function Tenants() {
 			width: "84px",
 			cell: (row) =>
 				external.some(({ name }) => name === row.product) && (
-					<Button size="compact-xs" variant="default" className={page.bad} onClick={() => setAct({ name: "delete", tenant: row })}>
+					<Button size="compact-xs" variant="default" className={layout.bad} onClick={() => setAct({ name: "delete", tenant: row })}>
 						{t.ui.delete}
 					</Button>
 				),

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { client, read } from "../../api/client";
+import { bodyOf, client } from "../../api/client";
 import type { paths } from "../../api/schema";
 import type { TenantsSearch } from "./search";
 
@@ -7,21 +7,21 @@ export type Product = paths["/api/v1/products"]["get"]["responses"]["200"]["cont
 export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
 export type Update = paths["/api/v1/tenants/{id}"]["put"]["requestBody"]["content"]["application/json"];
 
-export const productsQuery = queryOptions({ queryKey: ["products"], queryFn: () => read(client.GET("/api/v1/products", { params: { query: { limit: 200 } } })) });
+export const productsQuery = queryOptions({ queryKey: ["products"], queryFn: () => bodyOf(client.GET("/api/v1/products", { params: { query: { limit: 200 } } })) });
 
 export const tenantsQuery = (search: TenantsSearch) =>
 	infiniteQueryOptions({
 		queryKey: ["tenants", "list", search],
 		initialPageParam: undefined as string | undefined,
-		queryFn: ({ pageParam: cursor, signal }) => read(client.GET("/api/v1/tenants", { signal, params: { query: { limit: 100, cursor, product: search.product, q: search.q } } })),
+		queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/tenants", { signal, params: { query: { limit: 100, cursor, product: search.product, q: search.q } } })),
 		getNextPageParam: (last) => last.next_cursor ?? undefined,
 	});
 
-export const createProduct = (body: { name: string; prefix: string; title?: string }) => read(client.POST("/api/v1/products", { body }));
+export const createProduct = (body: { name: string; prefix: string; title?: string }) => bodyOf(client.POST("/api/v1/products", { body }));
 /** setTitle keeps the validation. */
-export const setTitle = (product: Product, title?: string) => read(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title } }));
-export const setValidation = (product: Product, validation: Product["validation"]) => read(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title: product.title, validation } }));
-export const createTenant = (body: { product: string; name: string; external_ref?: string }) => read(client.POST("/api/v1/tenants", { body }));
-export const updateTenant = (id: string, body: Update) => read(client.PUT("/api/v1/tenants/{id}", { params: { path: { id } }, body }));
-export const deleteProduct = (name: string) => read(client.DELETE("/api/v1/products/{name}", { params: { path: { name } } }));
-export const deleteTenant = (id: string) => read(client.DELETE("/api/v1/tenants/{id}", { params: { path: { id } } }));
+export const setTitle = (product: Product, title?: string) => bodyOf(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title } }));
+export const setValidation = (product: Product, validation: Product["validation"]) => bodyOf(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title: product.title, validation } }));
+export const createTenant = (body: { product: string; name: string; external_ref?: string }) => bodyOf(client.POST("/api/v1/tenants", { body }));
+export const updateTenant = (id: string, body: Update) => bodyOf(client.PUT("/api/v1/tenants/{id}", { params: { path: { id } }, body }));
+export const deleteProduct = (name: string) => bodyOf(client.DELETE("/api/v1/products/{name}", { params: { path: { name } } }));
+export const deleteTenant = (id: string) => bodyOf(client.DELETE("/api/v1/tenants/{id}", { params: { path: { id } } }));

@@ -6,7 +6,7 @@ import { useLanguage } from "../../i18n";
 import { useScreenTexts } from "../../i18n/screens";
 import { ConfirmDialog, FormDialog, Secret, Select } from "../../ui/Form";
 import { ListScreen } from "../../ui/ListScreen";
-import page from "../../ui/page.module.css";
+import layout from "../../ui/layout.module.css";
 import { Status } from "../../ui/Status";
 import { Time } from "../../ui/Time";
 import { useAdmin } from "../../ui/useAdmin";
@@ -30,7 +30,7 @@ export function Tokens() {
 			title: t.ui.name,
 			width: "minmax(150px, 1.4fr)",
 			cell: (row) => (
-				<Link to="/audit" search={{ environment, actor: row.id }} className={page.name} title={screens.tokens.history} data-row-link>
+				<Link to="/audit" search={{ environment, actor: row.id }} className={layout.name} title={screens.tokens.history} data-row-link>
 					{row.name} <span className="mono quiet">…{row.last4}</span>
 				</Link>
 			),
@@ -44,7 +44,7 @@ export function Tokens() {
 			width: "100px",
 			cell: (row) =>
 				admin && (
-					<Button size="compact-xs" variant="default" className={page.bad} onClick={() => setAct({ name: "delete", token: row })}>
+					<Button size="compact-xs" variant="default" className={layout.bad} onClick={() => setAct({ name: "delete", token: row })}>
 						{t.ui.delete}
 					</Button>
 				),

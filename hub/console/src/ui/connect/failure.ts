@@ -23,7 +23,7 @@ const stepsOf: Record<string, Step> = {
 /** Failure is where connecting stopped: the step, the hub's sentence, and the text that helps. isUntried is whether the hub refused before the first step. */
 export type Failure = { step: Step; cause: string; fix: string; isUntried: boolean };
 
-/** failureOf finds the step that an answer belongs to, and what helps. */
+/** failureOf finds the step that an error belongs to, and what helps. */
 export function failureOf(error: unknown): Failure {
 	if (!(error instanceof ApiError)) return { step: "address", cause: String(error), fix: "other", isUntried: true };
 	const { reason } = (error.problem ?? {}) as { reason?: string };

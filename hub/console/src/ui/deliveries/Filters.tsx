@@ -5,10 +5,10 @@ import { type DeliverySearch, directions, filterNames, parseToken, statuses, tok
 
 const phoneNumber = /^\+?[\d ().-]{8,40}$/;
 
-type Props = { search: DeliverySearch; onChange: (changed: DeliverySearch) => void; names?: readonly (keyof DeliverySearch)[]; onPhone?: (phone: string) => void };
+type Props = { search: DeliverySearch; ignored?: string; onChange: (changed: DeliverySearch) => void; names?: readonly (keyof DeliverySearch)[]; onPhone?: (phone: string) => void };
 
 /** DeliveryFilters narrows the log. names are the filters that it has. phone:number asks for a person, who is no part of the address. */
-export function DeliveryFilters({ search, onChange, names = filterNames, onPhone }: Props) {
+export function DeliveryFilters({ search, ignored, onChange, names = filterNames, onPhone }: Props) {
 	const { t } = useLanguage();
 	const shown = onPhone ? [...names, "phone"] : names;
 	return (
@@ -16,6 +16,7 @@ export function DeliveryFilters({ search, onChange, names = filterNames, onPhone
 			tokens={tokensOf(search).filter((token) => token.name !== "status" && token.name !== "direction")}
 			names={shown}
 			example="type"
+			notice={ignored && t.deliveries.ignored(ignored)}
 			parse={(name, value) => (name === "phone" && onPhone && phoneNumber.test(value) ? { name, value } : names.some((known) => known === name) ? parseToken(name, value) : undefined)}
 			onAdd={({ phone, ...added }) => (phone && onPhone ? onPhone(phone) : onChange(added))}
 			onRemove={(token) => onChange({ [token.name]: undefined })}

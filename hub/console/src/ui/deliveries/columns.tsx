@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { useLanguage } from "../../i18n";
-import page from "../page.module.css";
+import layout from "../layout.module.css";
 import { Status } from "../Status";
 import { Time } from "../Time";
 import type { Column } from "../VirtualTable";
@@ -22,7 +22,7 @@ export function useDeliveryColumns(link: (row: Row) => ReactNode, tenant?: (row:
 			cell: (row) => (
 				<>
 					{row.attempt_count || "–"}
-					{row.status_code !== null && <span className={row.status_code >= 400 ? page.bad : "quiet"}> · {row.status_code}</span>}
+					{row.status_code !== null && <span className={row.status_code >= 400 ? layout.bad : "quiet"}> · {row.status_code}</span>}
 				</>
 			),
 		},

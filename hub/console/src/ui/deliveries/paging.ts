@@ -1,7 +1,5 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import type { Environment } from "../../api/client";
 import type { components } from "../../api/schema";
-import type { DeliverySearch } from "./search";
 
 /** Listed is a delivery in a list of the log: the hub's and the products' APIs have the same. */
 export type Listed = components["schemas"]["Item"];
@@ -15,25 +13,6 @@ const keptPages = 6; // of the list, in memory
 /** Place names a page: its number, and the cursor that leads to it. */
 type Place = { number: number; cursor?: string };
 export type Page = { number: number; rows: Row[]; next: string | null };
-
-/** logFiltersOf returns the filters of a tenant's log as the API names them. */
-export const logFiltersOf = (search: DeliverySearch) => ({
-	status: search.status,
-	direction: search.direction,
-	event_type: search.type,
-	product: search.product,
-	status_code: search.code ? Number(search.code) : undefined,
-	correlation_id: search.correlation,
-	endpoint_id: search.endpoint,
-	integration_id: search.integration,
-	event_id: search.event,
-	since: search.since,
-	until: search.until,
-	q: search.q,
-});
-
-/** filtersOf returns a list's filters as the hub's API names them. */
-export const filtersOf = (environment: Environment, search: DeliverySearch) => ({ environment, tenant_id: search.tenant, ...logFiltersOf(search) });
 
 /** rowOf keeps of a delivery what the list shows. */
 export const rowOf = ({ payload: _, response_body: __, ...row }: Listed): Row => row;

@@ -21,8 +21,11 @@ export type DeliverySearch = {
 	q?: string;
 };
 
-/** ListSearch is the filters, and whether the list is watched live. */
-export type ListSearch = DeliverySearch & { live?: "1" };
+/** LogSearch is the filters, and those of the address that are none, as name:value. */
+export type LogSearch = DeliverySearch & { ignored?: string };
+
+/** DeliveryListSearch also has whether the list is watched live. */
+export type DeliveryListSearch = LogSearch & { live?: "1" };
 
 // How each value is checked. The names are those of the filter bar's tokens.
 const checks: { [name in keyof DeliverySearch]-?: (value: unknown) => DeliverySearch[name] } = {
@@ -48,7 +51,14 @@ export function deliverySearch(search: Record<string, unknown>): DeliverySearch 
 	return Object.fromEntries(filterNames.map((name) => [name, checks[name](search[name])]));
 }
 
-export const listSearch = (search: Record<string, unknown>): ListSearch => ({ ...deliverySearch(search), live: oneOf(["1"], search.live) });
+/** logSearch is deliverySearch, and remembers the filters that are not valid: without them the list shows more than was asked for. */
+export function logSearch(search: Record<string, unknown>): LogSearch {
+	const kept = deliverySearch(search);
+	const ignored = filterNames.filter((name) => typeof search[name] === "string" && search[name] !== "" && kept[name] === undefined).map((name) => `${name}:${search[name]}`);
+	return { ...kept, ignored: ignored.length > 0 ? ignored.join(", ").slice(0, 200) : matching(/^.{1,200}$/, search.ignored) };
+}
+
+export const deliveryListSearch = (search: Record<string, unknown>): DeliveryListSearch => ({ ...logSearch(search), live: oneOf(["1"], search.live) });
 
 export function parseToken(name: string, value: string): Token | undefined {
 	if (!(name in checks)) return undefined;

@@ -1,5 +1,5 @@
 import { useLanguage } from "../../i18n";
-import page from "../page.module.css";
+import layout from "../layout.module.css";
 import { absoluteTime, duration } from "../Time";
 import { usePreferences } from "../../app/preferences";
 import classes from "./Delivery.module.css";
@@ -16,7 +16,7 @@ export function Compare({ attempts, first, second, onChange }: Props) {
 	const lines = useLines(first, second);
 	const differing = lines.filter((line) => line.values[0] !== line.values[1] && line.name !== t.compare.started);
 	const choose = (label: string, chosen: Attempt, act: (number: number) => void) => (
-		<select className={page.select} aria-label={label} value={chosen.number} onChange={(event) => act(Number(event.target.value))}>
+		<select className={layout.select} aria-label={label} value={chosen.number} onChange={(event) => act(Number(event.target.value))}>
 			{attempts.map((attempt) => (
 				<option key={`${attempt.number} ${attempt.started_at}`} value={attempt.number}>
 					{t.delivery.attempt(attempt.number)} · {attempt.status_code ?? t.delivery.noAnswer}
@@ -29,8 +29,8 @@ export function Compare({ attempts, first, second, onChange }: Props) {
 			<h2 id="compare">{t.compare.title}</h2>
 			{differing.length === 0 && <p className="quiet">{t.compare.onlySame}</p>}
 			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
-			<div className={page.scroll} tabIndex={0} role="group" aria-label={t.compare.title}>
-				<table className={`${page.table} ${classes.compare}`}>
+			<div className={layout.scroll} tabIndex={0} role="group" aria-label={t.compare.title}>
+				<table className={`${layout.table} ${classes.compare}`}>
 					<thead>
 						<tr>
 							<th scope="col">{t.compare.what}</th>

@@ -6,7 +6,7 @@ import { useLanguage } from "../../i18n";
 import { Copy, useCopy } from "../Copy";
 import { Actions, Detail, type Fact, Facts } from "../Detail";
 import { detailOf } from "../errors";
-import page from "../page.module.css";
+import layout from "../layout.module.css";
 import { Status } from "../Status";
 import { Time } from "../Time";
 import { Compare } from "./Compare";
@@ -50,7 +50,7 @@ export function DeliveryView({ delivery, shown, onShow, back, url, retry, onRetr
 			<DeliveryFacts delivery={delivery} facts={facts} />
 			<Waiting delivery={delivery} integrationLink={integrationLink} deliveryLink={deliveryLink} />
 			<section className={`panel ${classes.section}`} aria-labelledby="attempts">
-				<div className={page.top}>
+				<div className={layout.top}>
 					<h2 id="attempts">{t.delivery.attempts}</h2>
 					{attempts.length > 1 && attempt && (
 						<Button size="xs" variant="default" onClick={() => set(second ? undefined : attempts[index === 0 ? 1 : 0]?.number, second ? undefined : attempt.number)}>

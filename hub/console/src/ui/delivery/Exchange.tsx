@@ -1,10 +1,11 @@
 import { useLanguage } from "../../i18n";
 import { Copy } from "../Copy";
+import { indentedJSON } from "../json";
 import { Masked } from "../Masked";
 import classes from "./Delivery.module.css";
 import type { Attempt, Delivery } from "./types";
 
-/** Exchange shows what was sent and what was answered in one attempt. */
+/** Exchange shows the request and the response of one attempt. */
 export function Exchange({ delivery, attempt }: { delivery: Delivery; attempt?: Attempt }) {
 	const { t } = useLanguage();
 	const payload = delivery.payload as unknown;
@@ -14,7 +15,7 @@ export function Exchange({ delivery, attempt }: { delivery: Delivery; attempt?: 
 			<section className={`panel ${classes.section}`} aria-labelledby="request">
 				<h2 id="request">{t.delivery.request}</h2>
 				<Headers headers={attempt?.request_headers} />
-				<Body text={payload == null ? undefined : JSON.stringify(payload, null, 2)} note={payload == null ? t.delivery.expired : erased ? t.delivery.erased : undefined} label={t.delivery.payload} />
+				<Body text={payload == null ? undefined : indentedJSON(delivery.payload_text ?? "")} note={payload == null ? t.delivery.expired : erased ? t.delivery.erased : undefined} label={t.delivery.payload} />
 			</section>
 			<section className={`panel ${classes.section}`} aria-labelledby="response">
 				<h2 id="response">
@@ -29,7 +30,8 @@ export function Exchange({ delivery, attempt }: { delivery: Delivery; attempt?: 
 
 function indented(text: string): string {
 	try {
-		return JSON.stringify(JSON.parse(text), null, 2);
+		JSON.parse(text);
+		return indentedJSON(text);
 	} catch {
 		return text;
 	}

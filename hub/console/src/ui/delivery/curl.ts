@@ -10,6 +10,6 @@ export function curlOf(delivery: Delivery, attempt: Attempt | undefined, url: st
 		if (/signature/i.test(name)) continue;
 		lines.push(value.includes("***") ? `--header "${name}: $HUB_KEY"` : `--header ${quote(`${name}: ${value}`)}`);
 	}
-	lines.push(`--data-raw ${quote(JSON.stringify(delivery.payload))}`);
+	lines.push(`--data-raw ${quote(delivery.payload_text ?? "")}`);
 	return lines.join(" \\\n  ");
 }

@@ -6,7 +6,7 @@ import { Actions } from "../Detail";
 import { detailOf } from "../errors";
 import { ConfirmDialog, FormDialog, Secret } from "../Form";
 import { Overlap } from "../Overlap";
-import page from "../page.module.css";
+import layout from "../layout.module.css";
 import { duration } from "../Time";
 
 type Tested = { ok: boolean; version?: string | null; error?: string | null; duration_ms: number };
@@ -52,7 +52,7 @@ export function IntegrationActions({ disabled, name, acts, onDone, texts, more }
 			<Button size="xs" variant="default" loading={act.isPending && act.variables === other} onClick={() => act.mutate(other)}>
 				{t.integrations[other]}
 			</Button>
-			<Button size="xs" variant="default" className={page.bad} onClick={() => setDialog("revoke")}>
+			<Button size="xs" variant="default" className={layout.bad} onClick={() => setDialog("revoke")}>
 				{revoke}
 			</Button>
 			{dialog === "rotate" && <Rotate rotate={acts.rotate} onDone={onDone} onClose={() => setDialog(undefined)} />}

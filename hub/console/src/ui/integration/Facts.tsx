@@ -1,7 +1,7 @@
 import { useLanguage } from "../../i18n";
 import { Copy } from "../Copy";
 import { type Fact, Facts } from "../Detail";
-import page from "../page.module.css";
+import layout from "../layout.module.css";
 import { Time } from "../Time";
 import classes from "./Facts.module.css";
 
@@ -59,7 +59,7 @@ export function LastError({ text }: { text: string | null }) {
 	const { t } = useLanguage();
 	if (!text) return null;
 	return (
-		<section className={`panel ${page.section} ${classes.wrong}`} aria-labelledby="error">
+		<section className={`panel ${layout.section} ${classes.wrong}`} aria-labelledby="error">
 			<h2 id="error">{t.integrations.error}</h2>
 			{text}
 		</section>

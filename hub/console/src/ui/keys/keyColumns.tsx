@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useScreenTexts } from "../../i18n/screens";
-import page from "../page.module.css";
+import layout from "../layout.module.css";
 import { Status } from "../Status";
 import { Time } from "../Time";
 import type { Column } from "../VirtualTable";
@@ -65,7 +65,7 @@ export function useKeyColumns<K extends KeyRow>({ name, between = [], canChange,
 								{screens.keys.rotate}
 							</Button>
 						)}{" "}
-						<Button size="compact-xs" variant="default" className={page.bad} onClick={() => onAct({ name: "revoke", key: row })}>
+						<Button size="compact-xs" variant="default" className={layout.bad} onClick={() => onAct({ name: "revoke", key: row })}>
 							{screens.keys.revoke}
 						</Button>
 					</>

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { Copy } from "../../../ui/Copy";
 import { Detail, type Fact, Facts, Loaded } from "../../../ui/Detail";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { Time } from "../../../ui/Time";
 import { useTexts } from "../../i18n";
 import { ConnectionActions } from "./ConnectionActions";
@@ -42,7 +42,7 @@ export function Connection() {
 					actions={<ConnectionActions key={data.id} connection={data} />}
 				>
 					{data.lastError && (
-						<section className={`panel ${page.section} ${classes.wrong}`} aria-labelledby="error">
+						<section className={`panel ${layout.section} ${classes.wrong}`} aria-labelledby="error">
 							<h2 id="error">{texts.error}</h2>
 							{data.lastError}
 						</section>

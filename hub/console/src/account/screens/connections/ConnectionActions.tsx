@@ -6,7 +6,7 @@ import { useLanguage } from "../../../i18n";
 import { Actions } from "../../../ui/Detail";
 import { detailOf } from "../../../ui/errors";
 import { ConfirmDialog, FormDialog } from "../../../ui/Form";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { useTexts } from "../../i18n";
 import { AccountFields, accountOf, hasAccount } from "./AccountFields";
 import { type Connection, connectionQuery, connectionsKey, deleteConnection, endSession, renewSession, startSession, updateConnection } from "./queries";
@@ -50,7 +50,7 @@ export function ConnectionActions({ connection }: { connection: Connection }) {
 			<Button size="xs" variant="default" onClick={() => setOpen("logOut")}>
 				{texts.logOut}
 			</Button>
-			<Button size="xs" variant="default" className={page.bad} onClick={() => setOpen("delete")}>
+			<Button size="xs" variant="default" className={layout.bad} onClick={() => setOpen("delete")}>
 				{t.ui.delete}
 			</Button>
 			{open === "settings" && <SettingsDialog connection={connection} onClose={onClose} onSaved={keep} />}

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { ListScreen } from "../../../ui/ListScreen";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import type { Column } from "../../../ui/VirtualTable";
 import { useTexts } from "../../i18n";
 import { ConnectionState, LiveState } from "./ConnectionState";
@@ -26,7 +26,7 @@ export function Connections() {
 			title: texts.name,
 			width: "minmax(150px, 1.2fr)",
 			cell: (row) => (
-				<Link to="/account/$product/connections/$id" params={{ product, id: String(row.id) }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
+				<Link to="/account/$product/connections/$id" params={{ product, id: String(row.id) }} search={(was) => ({ environment: was.environment })} className={layout.name} preload={false} data-row-link>
 					{row.name} {row.isDefault && <span className="quiet">· {texts.default}</span>}
 				</Link>
 			),

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useLanguage } from "../../../i18n";
 import { Copy } from "../../../ui/Copy";
 import { detailOf } from "../../../ui/errors";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { Time } from "../../../ui/Time";
 import { useTexts } from "../../i18n";
 import classes from "./Connections.module.css";
@@ -15,7 +15,7 @@ export function QRCodePanel({ connection }: { connection: Connection }) {
 	const { connections: texts } = useTexts();
 	const code = useQuery({ ...qrCodeQuery(connection.id, connection.qrcode), placeholderData: keepPreviousData });
 	return (
-		<section className={`panel ${page.section} ${classes.pairing}`} aria-labelledby="pairing">
+		<section className={`panel ${layout.section} ${classes.pairing}`} aria-labelledby="pairing">
 			<div className={classes.code}>{code.data?.image ? <img src={code.data.image} width={256} height={256} alt={texts.codeAlt(connection.name)} /> : <Skeleton width={256} height={256} />}</div>
 			<div>
 				<h2 id="pairing">{texts.pair}</h2>
@@ -34,7 +34,7 @@ export function QRCodePanel({ connection }: { connection: Connection }) {
 						{texts.codeText} <Copy text={code.data.qrcode} label={texts.codeText} />
 					</p>
 				)}
-				<p role="alert" className={page.bad}>
+				<p role="alert" className={layout.bad}>
 					{code.isError && `${t.ui.failed} ${detailOf(code.error)}`}
 				</p>
 			</div>

@@ -1,7 +1,7 @@
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { basePath } from "../../../app/hosted";
-import { messaging, read } from "../../client";
+import { bodyOf, messaging } from "../../client";
 import { type Connection, connectionQuery, connectionsKey, connectionsQuery, type StreamEvent } from "./queries";
 
 /** Live is whether changes are seen as they happen. */
@@ -29,7 +29,7 @@ export function useLiveConnections(): Live {
 		};
 		const open = async () => {
 			try {
-				const { ticket } = await read(messaging.POST("/events/ticket"));
+				const { ticket } = await bodyOf(messaging.POST("/events/ticket"));
 				if (ended) return;
 				source = new EventSource(`${basePath("messaging")}/events?ticket=${encodeURIComponent(ticket)}`);
 			} catch {

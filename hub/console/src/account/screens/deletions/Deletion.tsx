@@ -8,7 +8,7 @@ import { useLanguage } from "../../../i18n";
 import { Copy } from "../../../ui/Copy";
 import { Detail, type Fact, Facts, Loaded } from "../../../ui/Detail";
 import { ConfirmDialog } from "../../../ui/Form";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { Time } from "../../../ui/Time";
 import { useTexts } from "../../i18n";
 import { DeletionState, PeerState } from "./DeletionState";
@@ -64,13 +64,13 @@ function Peers({ deletion }: { deletion: Shown }) {
 	const users = useQuery({ ...usersQuery, enabled: deletion.peers.some((peer) => peer.acknowledged_by) });
 	const name = (id: string) => users.data?.find((user) => user.id === id)?.name ?? id;
 	return (
-		<section className={`panel ${page.section}`} aria-labelledby="peers">
+		<section className={`panel ${layout.section}`} aria-labelledby="peers">
 			<h2 id="peers">{texts.peers}</h2>
 			{deletion.peers.length === 0 ? (
 				<p className="quiet">{texts.noPeers}</p>
 			) : (
-				<div className={page.scroll}>
-					<table className={page.table}>
+				<div className={layout.scroll}>
+					<table className={layout.table}>
 						<thead>
 							<tr>
 								<th scope="col">{texts.peer}</th>
@@ -88,6 +88,11 @@ function Peers({ deletion }: { deletion: Shown }) {
 									<td>{peer.product}</td>
 									<td>
 										<PeerState status={peer.status} />
+										{peer.disconnected_at && peer.status !== "acknowledged" && (
+											<div className="quiet">
+												{texts.ended} <Time at={peer.disconnected_at} />: {texts.endedHelp}
+											</div>
+										)}
 									</td>
 									<td>
 										{peer.acknowledged_at ? <Time at={peer.acknowledged_at} /> : "–"}

@@ -4,7 +4,7 @@ import { useEnvironment } from "../../../app/EnvironmentSwitch";
 import { Choice } from "../../../ui/Choice";
 import { Filters } from "../../../ui/FilterBar";
 import { ListScreen } from "../../../ui/ListScreen";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { Time } from "../../../ui/Time";
 import type { Column } from "../../../ui/VirtualTable";
 import { useTexts } from "../../i18n";
@@ -27,7 +27,7 @@ export function Deletions() {
 			title: texts.request,
 			width: "minmax(130px, 1fr)",
 			cell: (row) => (
-				<Link to="/account/$product/deletions/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={`${page.name} mono`} preload={false} data-row-link>
+				<Link to="/account/$product/deletions/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={`${layout.name} mono`} preload={false} data-row-link>
 					{row.id.slice(-12)}
 				</Link>
 			),

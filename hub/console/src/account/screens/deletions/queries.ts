@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { Environment } from "../../../api/client";
 import type { components } from "../../api/clinic";
-import { clinic, read } from "../../client";
+import { bodyOf, clinic } from "../../client";
 import { nextPage, pageSize } from "../pages";
 import { inEnvironment } from "../queries";
 import type { DeletionsSearch } from "./search";
@@ -15,14 +15,14 @@ export const deletionsQuery = (environment: Environment, search: DeletionsSearch
 	infiniteQueryOptions({
 		queryKey: [...deletionsKey, environment, search],
 		initialPageParam: 1,
-		queryFn: ({ pageParam: page, signal }) => read(clinic.GET("/api/v1/deletion-requests", { signal, params: { header: inEnvironment(environment), query: { page, per_page: pageSize, status: search.status } } })),
+		queryFn: ({ pageParam: page, signal }) => bodyOf(clinic.GET("/api/v1/deletion-requests", { signal, params: { header: inEnvironment(environment), query: { page, per_page: pageSize, status: search.status } } })),
 		getNextPageParam: nextPage,
 	});
 
 export const deletionQuery = (environment: Environment, id: string) =>
 	queryOptions({
 		queryKey: ["account", "clinic", "deletion", environment, id],
-		queryFn: ({ signal }) => read(clinic.GET("/api/v1/deletion-requests/{id}", { signal, params: { header: inEnvironment(environment), path: { id } } })),
+		queryFn: ({ signal }) => bodyOf(clinic.GET("/api/v1/deletion-requests/{id}", { signal, params: { header: inEnvironment(environment), path: { id } } })),
 		refetchInterval: (query) => (query.state.data && query.state.data.status !== "completed" ? 5000 : false),
 	});
 
@@ -30,8 +30,8 @@ export const deletionQuery = (environment: Environment, id: string) =>
 export const usersQuery = queryOptions({
 	queryKey: ["account", "clinic", "users"],
 	staleTime: 60_000,
-	queryFn: ({ signal }) => read(clinic.GET("/api/v1/users", { signal })),
+	queryFn: ({ signal }) => bodyOf(clinic.GET("/api/v1/users", { signal })),
 });
 
 export const acknowledge = (environment: Environment, id: string, product: string, note?: string) =>
-	read(clinic.POST("/api/v1/deletion-requests/{id}/peers/{product}/acknowledge", { params: { header: inEnvironment(environment), path: { id, product } }, body: { note } }));
+	bodyOf(clinic.POST("/api/v1/deletion-requests/{id}/peers/{product}/acknowledge", { params: { header: inEnvironment(environment), path: { id, product } }, body: { note } }));

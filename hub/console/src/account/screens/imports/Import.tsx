@@ -6,7 +6,7 @@ import { useEnvironment } from "../../../app/EnvironmentSwitch";
 import { uuid } from "../../../app/search";
 import { Actions, Detail, type Fact, Facts, Loaded } from "../../../ui/Detail";
 import { ConfirmDialog } from "../../../ui/Form";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { Progress } from "../../../ui/Progress";
 import { Time } from "../../../ui/Time";
 import { useTexts } from "../../i18n";
@@ -54,7 +54,7 @@ function Work({ shown }: { shown: ImportDetail }) {
 	const { undo } = shown;
 	if (shown.problem) {
 		return (
-			<section className={`panel ${page.section} ${classes.wrong}`} aria-labelledby="problem">
+			<section className={`panel ${layout.section} ${classes.wrong}`} aria-labelledby="problem">
 				<h2 id="problem">{texts.failed}</h2>
 				{shown.problem}
 			</section>
@@ -99,7 +99,7 @@ function ImportActions({ shown }: { shown: ImportDetail }) {
 		if (shown.status !== "done" || shown.created + shown.updated === 0) return null;
 		return (
 			<Actions>
-				<Button size="xs" variant="default" className={page.bad} onClick={() => setAsked(true)}>
+				<Button size="xs" variant="default" className={layout.bad} onClick={() => setAsked(true)}>
 					{texts.undo}
 				</Button>
 				{asked && (
@@ -148,16 +148,16 @@ function Lines({ title, lines, total, bad }: { title: string; lines: [line: numb
 	const { imports: texts } = useTexts();
 	if (lines.length === 0) return null;
 	return (
-		<section className={`panel ${page.section}`} aria-label={title}>
+		<section className={`panel ${layout.section}`} aria-label={title}>
 			<h2>
 				{title} <span className="quiet">· {texts.lines(lines.length, total)}</span>
 			</h2>
 			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be reached with the keyboard */}
 			<div className={classes.lines} tabIndex={0} role="group" aria-label={title}>
-				<table className={page.table}>
+				<table className={layout.table}>
 					<thead>
 						<tr>
-							<th scope="col" className={page.number}>
+							<th scope="col" className={layout.number}>
 								{texts.line}
 							</th>
 							<th scope="col">{texts.reason}</th>
@@ -166,8 +166,8 @@ function Lines({ title, lines, total, bad }: { title: string; lines: [line: numb
 					<tbody>
 						{lines.map(([line, text]) => (
 							<tr key={`${line} ${text}`}>
-								<td className={page.number}>{line}</td>
-								<td className={bad ? page.bad : undefined}>{text}</td>
+								<td className={layout.number}>{line}</td>
+								<td className={bad ? layout.bad : undefined}>{text}</td>
 							</tr>
 						))}
 					</tbody>

@@ -3,7 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../../app/EnvironmentSwitch";
 import { ListScreen } from "../../../ui/ListScreen";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { Time } from "../../../ui/Time";
 import type { Column } from "../../../ui/VirtualTable";
 import { useTexts } from "../../i18n";
@@ -24,7 +24,7 @@ export function Imports() {
 			title: texts.kind,
 			width: "minmax(170px, 1.4fr)",
 			cell: (row) => (
-				<Link to="/account/$product/imports/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
+				<Link to="/account/$product/imports/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={layout.name} preload={false} data-row-link>
 					{row.dry_run ? texts.check : texts.import} <span className="quiet">· {texts.formats[row.format]}</span>
 				</Link>
 			),

@@ -7,7 +7,7 @@ import { useEnvironment } from "../../../app/EnvironmentSwitch";
 import { Detail } from "../../../ui/Detail";
 import { Form, type Values } from "../../../ui/Form";
 import form from "../../../ui/Form.module.css";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { useTexts } from "../../i18n";
 import classes from "./Imports.module.css";
 import { checkFile, type Format } from "./queries";
@@ -45,7 +45,7 @@ export function NewImport() {
 			}
 			title={texts.begin}
 		>
-			<section className={`panel ${page.section} ${classes.form}`} aria-label={texts.begin}>
+			<section className={`panel ${layout.section} ${classes.form}`} aria-label={texts.begin}>
 				<Form submit={texts.checkFile} act={check}>
 					<p className="quiet">{texts.steps}</p>
 					<label className={form.field}>
@@ -65,7 +65,7 @@ export function NewImport() {
 					</label>
 					<label className={form.field}>
 						<span>{texts.format}</span>
-						<select className={page.select} value={format} onChange={(event) => setFormat(event.target.value as Format)}>
+						<select className={layout.select} value={format} onChange={(event) => setFormat(event.target.value as Format)}>
 							{formats.map((name) => (
 								<option key={name} value={name}>
 									{texts.formats[name]}

@@ -1,5 +1,5 @@
 import { Masked } from "../../../ui/Masked";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { useTexts } from "../../i18n";
 import classes from "./Imports.module.css";
 import type { ImportPreview } from "./queries";
@@ -12,7 +12,7 @@ export function Preview({ preview }: { preview: ImportPreview }) {
 	const { imports: texts } = useTexts();
 	const used = fields.filter((name) => preview.rows.some((row) => row[name]));
 	return (
-		<section className={`panel ${page.section}`} aria-labelledby="preview">
+		<section className={`panel ${layout.section}`} aria-labelledby="preview">
 			<h2 id="preview">{texts.preview}</h2>
 			{preview.columns.length > 0 && (
 				<ul className={classes.columns} aria-label={texts.columns}>
@@ -25,11 +25,11 @@ export function Preview({ preview }: { preview: ImportPreview }) {
 			)}
 			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be reached with the keyboard */}
 			<div className={classes.lines} tabIndex={0} role="group" aria-label={texts.firstRows(preview.rows.length, preview.total)}>
-				<table className={page.table}>
+				<table className={layout.table}>
 					<caption className={classes.caption}>{texts.firstRows(preview.rows.length, preview.total)}</caption>
 					<thead>
 						<tr>
-							<th scope="col" className={page.number}>
+							<th scope="col" className={layout.number}>
 								{texts.line}
 							</th>
 							{used.map((name) => (
@@ -43,7 +43,7 @@ export function Preview({ preview }: { preview: ImportPreview }) {
 					<tbody>
 						{preview.rows.map((row) => (
 							<tr key={row.line}>
-								<td className={page.number}>{row.line}</td>
+								<td className={layout.number}>{row.line}</td>
 								{used.map((name) => (
 									<td key={name}>
 										<Masked value={row[name] ?? "–"} />
@@ -62,6 +62,6 @@ export function Preview({ preview }: { preview: ImportPreview }) {
 }
 
 function Remarks({ row }: { row: Row }) {
-	if (row.error) return <span className={page.bad}>{row.error}</span>;
+	if (row.error) return <span className={layout.bad}>{row.error}</span>;
 	return row.warnings.join("; ") || "–";
 }

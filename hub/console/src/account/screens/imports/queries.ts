@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, type QueryClient, type QueryKey, queryOptions } from "@tanstack/react-query";
 import type { Environment } from "../../../api/client";
 import type { components } from "../../api/clinic";
-import { clinic, read } from "../../client";
+import { bodyOf, clinic } from "../../client";
 import { nextPage, pageSize } from "../pages";
 import { inEnvironment } from "../queries";
 
@@ -22,7 +22,7 @@ export const importsQuery = (environment: Environment) =>
 	infiniteQueryOptions({
 		queryKey: [...importsKey, environment],
 		initialPageParam: 1,
-		queryFn: ({ pageParam: page, signal }) => read(clinic.GET("/api/v1/imports", { signal, params: { header: inEnvironment(environment), query: { page, per_page: pageSize } } })),
+		queryFn: ({ pageParam: page, signal }) => bodyOf(clinic.GET("/api/v1/imports", { signal, params: { header: inEnvironment(environment), query: { page, per_page: pageSize } } })),
 		getNextPageParam: nextPage,
 		refetchInterval: (query) => (query.state.data?.pages.some((part) => part.items.some(isRunning)) ? 2000 : false),
 	});
@@ -30,7 +30,7 @@ export const importsQuery = (environment: Environment) =>
 export const importQuery = (environment: Environment, id: string) =>
 	queryOptions({
 		queryKey: ["account", "clinic", "import", environment, id],
-		queryFn: ({ signal }) => read(clinic.GET("/api/v1/imports/{id}", { signal, params: { header: inEnvironment(environment), path: { id } } })),
+		queryFn: ({ signal }) => bodyOf(clinic.GET("/api/v1/imports/{id}", { signal, params: { header: inEnvironment(environment), path: { id } } })),
 		refetchInterval: (query) => (query.state.data && isRunning(query.state.data) ? 1000 : false),
 	});
 
@@ -52,7 +52,7 @@ async function send(environment: Environment, upload: Upload, dryRun: boolean) {
 	if (upload.source) form.set("source", upload.source);
 	form.set("dry_run", String(dryRun));
 	form.set("file", upload.file);
-	return read(clinic.POST("/api/v1/imports", { params: { header: inEnvironment(environment) }, body: { file: upload.file.name, format: upload.format }, bodySerializer: () => form }));
+	return bodyOf(clinic.POST("/api/v1/imports", { params: { header: inEnvironment(environment) }, body: { file: upload.file.name, format: upload.format }, bodySerializer: () => form }));
 }
 
 /** checkFile finds out what importing a file would do, and returns the id of the check. */
@@ -65,4 +65,4 @@ export async function checkFile(queries: QueryClient, environment: Environment, 
 /** importFile imports a file and returns the id of the import. */
 export const importFile = async (environment: Environment, upload: Upload): Promise<string> => (await send(environment, upload, false)).id;
 
-export const undoImport = (environment: Environment, id: string) => read(clinic.POST("/api/v1/imports/{id}/undo", { params: { header: inEnvironment(environment), path: { id } } }));
+export const undoImport = (environment: Environment, id: string) => bodyOf(clinic.POST("/api/v1/imports/{id}/undo", { params: { header: inEnvironment(environment), path: { id } } }));

@@ -7,7 +7,7 @@ import { type Fact, Facts } from "../../../ui/Detail";
 import { Dialog } from "../../../ui/Dialog";
 import { detailOf } from "../../../ui/errors";
 import { Masked } from "../../../ui/Masked";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { Time } from "../../../ui/Time";
 import { useTexts } from "../../i18n";
 import classes from "./Inbox.module.css";
@@ -85,7 +85,7 @@ function Decision({ entry, onSettled }: { entry: InboxEntry; onSettled: (text: s
 				</Button>
 				<span className="quiet">{texts.dismissHelp}</span>
 			</div>
-			<p role="alert" className={page.bad}>
+			<p role="alert" className={layout.bad}>
 				{act.isError && `${t.ui.failed} ${detailOf(act.error)}`}
 			</p>
 		</>

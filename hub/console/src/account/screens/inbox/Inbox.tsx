@@ -6,7 +6,7 @@ import { Choice } from "../../../ui/Choice";
 import { Filters } from "../../../ui/FilterBar";
 import { ListScreen } from "../../../ui/ListScreen";
 import { Masked } from "../../../ui/Masked";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { Status } from "../../../ui/Status";
 import { Time } from "../../../ui/Time";
 import type { Column } from "../../../ui/VirtualTable";
@@ -51,7 +51,7 @@ export function Inbox() {
 			title: texts.event,
 			width: "minmax(140px, 1fr)",
 			cell: (row) => (
-				<button type="button" className={page.name} data-row-link onClick={() => set({ entry: row.id })}>
+				<button type="button" className={layout.name} data-row-link onClick={() => set({ entry: row.id })}>
 					{row.event_type}
 				</button>
 			),

@@ -5,7 +5,7 @@ import { useEnvironment } from "../../../app/EnvironmentSwitch";
 import { useLanguage } from "../../../i18n";
 import { detailOf } from "../../../ui/errors";
 import { Masked } from "../../../ui/Masked";
-import page from "../../../ui/page.module.css";
+import layout from "../../../ui/layout.module.css";
 import { useTexts } from "../../i18n";
 import classes from "./Inbox.module.css";
 import { type Patient, patientQuery, patientsQuery } from "./queries";
@@ -39,7 +39,7 @@ export function PatientChoice({ suggested, value, onChange }: { suggested: strin
 					{texts.search}
 				</Button>
 			</form>
-			<p role="alert" className={page.bad}>
+			<p role="alert" className={layout.bad}>
 				{found.isError && `${t.ui.failed} ${detailOf(found.error)}`}
 			</p>
 			<p role="status" className="quiet">

@@ -1,4 +1,0 @@
-package sandbox
-
-// LIDOf returns the LID of a number.
-var LIDOf = lidOf
