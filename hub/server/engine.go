@@ -122,7 +122,7 @@ func (e *engine) startBackground(o Options, s *storage, filterErrors *filter.Err
 	maintenance := maintain.NewMaintenance(s.api, log, time.Now, cfg.Retention, e.metrics.CountFailedUnsent).
 		OnAbandoned(e.metrics.CountAbandoned).WithAuditRetention(cfg.AuditRetention)
 	for _, work := range []func(context.Context){
-		e.directory.Run, filterErrors.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.runRetryScheduler,
+		e.directory.Run, filterErrors.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.retryScheduler.Run,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, eraser.Wake) },
 	} {
 		e.background.Go(func() { work(ctx) })
@@ -149,12 +149,6 @@ func (e *engine) attemptsStored(batch []delivery.AttemptResult) {
 	e.metrics.CountAttempts(batch, time.Now())
 	e.tail.Publish(batch)
 	e.tracer.RecordAttempts(batch)
-}
-
-func (e *engine) runRetryScheduler(ctx context.Context) {
-	if err := e.retryScheduler.Run(ctx); err != nil {
-		e.log.Error("the retry scheduler did not start; the sweep retries", "error", err)
-	}
 }
 
 // stop stops the engine. Nothing new is accepted, attempts in flight have until ctx ends,

@@ -68,14 +68,20 @@ func TestStopBeforeTheFirstRetry(t *testing.T) {
 }
 
 // A hub that ends an attempt for longer than the delay makes no retries meanwhile: they are due for
-// the next hub at once.
+// the next hub within the two seconds that a sweep lets pass. The attempts fail half a second after the stop began, so that the hub
+// starts none a second after it.
 func TestStopLongerThanTheFirstDelay(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	first := p.start(t, func(c *config.Config) { c.ShutdownGrace = soon })
+	first := p.start(t, func(c *config.Config) { c.ShutdownGrace, c.EndpointConcurrency = soon, 32 })
 	a := first.account()
-	release := make(chan struct{})
-	slow, h := newHook(t, hanging(release)), newHook(t, failingFirst())
+	release, stopping := make(chan struct{}), make(chan struct{})
+	failFirst := failingFirst()
+	slow, h := newHook(t, hanging(release)), newHook(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		<-stopping
+		<-time.After(500 * time.Millisecond)
+		failFirst(w, r, n)
+	})
 	a.endpoint(slow, `"event_types":["slow"]`)
 	a.endpoint(h, `"event_types":["a.b"]`)
 	a.publish("slow", `{}`)
@@ -84,14 +90,23 @@ func TestStopLongerThanTheFirstDelay(t *testing.T) {
 	h.wait(20)
 	stopped := make(chan struct{})
 	go func() { first.stop(); close(stopped) }()
-	require.Eventually(t, func() bool {
-		var failed, notDue int
-		err := p.pool.QueryRow(t.Context(), `select count(*), count(*) filter (where next_attempt_at > now()) from hub.attempts where next_attempt_at is not null`).Scan(&failed, &notDue)
-		return err == nil && failed == 20 && notDue == 0
+	require.Eventually(t, func() bool { // a stopping hub is not ready, then serves nothing
+		got, err := first.try("GET", "/ready", "", "")
+		return err != nil || got.status == 503
+	}, soon, tick)
+	close(stopping)
+	require.Eventually(t, func() bool { // every retry is due
+		var attempts, notDue int
+		err := p.pool.QueryRow(t.Context(), `
+			select (select count(*) from hub.attempts where number = 1 and status_code = 500), (select count(*) from hub.attempts where next_attempt_at > now()) +
+				(select count(*) from hub.deliveries where next_attempt_at is not null and due_at > now())`).Scan(&attempts, &notDue)
+		return err == nil && attempts == 20 && notDue == 0
 	}, soon, tick)
 	close(release)
 	<-stopped
-	require.Equal(t, 20, p.count(t, `status = 0 and attempts = 1 and due_at <= now()`))
+	left := p.count(t, `status = 0 and attempts = 1 and status_code = 500 and due_at <= now() + interval '2 seconds'`)
+	require.Equal(t, 20, left+p.count(t, `status = 1 and attempts = 2`), "those with a retry in the second in which a stopping hub still serves")
+	require.NotZero(t, left)
 	p.start(t, nil)
 	began := time.Now()
 	for _, id := range ids {

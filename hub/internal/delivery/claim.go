@@ -39,19 +39,23 @@ const claimTargetsSQL = `
 // "status + 0" keeps the planner from reading all pending rows by their index
 // where the rows are found by id.
 
+// isLeasedSinceCommitSQL is true of the row d of a kept delivery that a reader inserted when its
+// retry was due and not begun: it is leased to this process. It is still in its first round, and
+// its lease ends 30 seconds after its event was accepted; another process that had claimed it
+// since, after the delay of a second, would have set a later end.
+const isLeasedSinceCommitSQL = `d.status + 0 = 0 and d.next_attempt_at is null
+	and d.round_at = d.created_at and d.due_at < d.created_at + interval '31 seconds'`
+
 // claimRetriesSQL returns the statement that claims rows of a table whose retry is due by the
-// database's clock. It skips rows that are locked or settled. A reader may have inserted the
-// row of a kept delivery when its retry was due and not begun: such a row is leased to this
-// process. It is still in its first round, and its lease ends 30 seconds after its event was
-// accepted; another process that had claimed it since, after the delay of a second, would have
-// set a later end.
+// database's clock, also those of kept deliveries that are leased to this process. It skips rows
+// that are locked or settled.
 func claimRetriesSQL(table string) string {
 	return `
 	with picked as (
 		select d.id, coalesce(d.next_attempt_at, now()) as due_at from ` + table + ` d
 		join unnest($1::uuid[], $2::integer[], $3::boolean[]) r(id, attempts, is_kept) on d.id = r.id and d.attempts = r.attempts
 		where d.status + 0 = 0 and (d.next_attempt_at <= now()
-			or r.is_kept and d.next_attempt_at is null and d.round_at = d.created_at and d.due_at < d.created_at + interval '31 seconds')
+			or r.is_kept and ` + isLeasedSinceCommitSQL + `)
 		for update of d skip locked)
 	update ` + table + ` d` + leaseAndReturnSQL
 }
@@ -159,7 +163,9 @@ func (r *RetryScheduler) claimDue(ctx context.Context) {
 		linger.Stop()
 		again, err := r.dispatcher.claimRetries(ctx, keys)
 		pause := shortDelaySlot
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() != nil {
+			r.leave(keys...)
+		} else if err != nil {
 			r.log.Warn("claiming due retries failed; the sweep will", "error", err)
 			pause = time.Second
 		}
@@ -172,13 +178,13 @@ func (r *RetryScheduler) tryAgain(ctx context.Context, retries []waitingRetry, p
 	if len(retries) == 0 {
 		return
 	}
-	time.AfterFunc(pause, func() {
+	r.waiters.Go(func() {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
 		for _, retry := range retries {
-			select {
-			case r.due <- retry:
-			case <-ctx.Done():
-				return
-			}
+			r.passOn(ctx, retry)
 		}
 	})
 }
@@ -186,10 +192,12 @@ func (r *RetryScheduler) tryAgain(ctx context.Context, retries []waitingRetry, p
 // claimRetries claims due retries and queues them, also beyond the lanes' capacity: their
 // number is bounded by the attempts that were made a moment ago. Those without a place in
 // their tenant's share are left to the sweep. It returns kept ones that have to be tried again,
-// since their lease is locked or cannot be read now.
+// since their lease is locked or cannot be read now. A stopping process claims none: they are
+// due for others.
 func (d *Dispatcher) claimRetries(ctx context.Context, retries []waitingRetry) (again []waitingRetry, err error) {
 	if !d.beginClaim() {
-		return nil, nil // other processes, or the next start
+		d.kept.subtractBytes(retries, nil)
+		return nil, d.releaseKept(ctx, retries)
 	}
 	defer d.endClaim()
 	placed, unplaced := d.reserveRetries(retries)

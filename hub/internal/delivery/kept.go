@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -100,6 +101,36 @@ func (r *RetryScheduler) keep(key waitingRetry, a *AttemptResult, now time.Time)
 func (d *Dispatcher) materialize(ctx context.Context, leases []uuid.UUID) error {
 	if _, err := d.Pool.Exec(ctx, `select hub.unfold_leases($1)`, leases); err != nil {
 		return fmt.Errorf("inserting rows of deliveries whose leases are not kept: %w", err)
+	}
+	return nil
+}
+
+// releaseKept makes the kept deliveries of retries due for other processes at once: this one
+// will not make the retries. Rows that a reader inserted when a retry was due are leased here;
+// see claimRetriesSQL. Where the retry is not due yet, the row becomes due with it.
+func (d *Dispatcher) releaseKept(ctx context.Context, retries []waitingRetry) error {
+	var ids, leases []uuid.UUID
+	var attempts []int32
+	for _, retry := range retries {
+		if retry.kept == nil {
+			continue // has a row, which the sweep finds
+		}
+		ids, attempts = append(ids, retry.id), append(attempts, retry.attempts)
+		if lease := retry.kept.CommitLease.ID; !slices.Contains(leases, lease) {
+			leases = append(leases, lease)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	statements := &pgx.Batch{}
+	statements.Queue(`select hub.unfold_leases($1)`, leases)
+	statements.Queue(`
+		update hub.deliveries d set due_at = now()
+		from unnest($1::uuid[], $2::integer[]) r(id, attempts)
+		where d.id = r.id and d.attempts = r.attempts and `+isLeasedSinceCommitSQL, ids, attempts)
+	if err := d.Pool.SendBatch(ctx, statements).Close(); err != nil {
+		return fmt.Errorf("releasing retries: %w", err)
 	}
 	return nil
 }

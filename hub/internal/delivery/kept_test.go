@@ -192,16 +192,7 @@ func TestKeptRetryWhoseRowAReaderInserts(t *testing.T) {
 			d.Pool = pool
 			storeEvent(t, pool, &a)
 			storeLease(t, pool, a)
-			for _, statement := range []string{
-				`insert into hub.attempts (delivery_id, started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, signature, number, counted_attempts, next_attempt_at)
-					values ('` + a.ID.String() + `', now(), 0, 0, 0, 0, 0, 0, '', 1, 1, now())`,
-				`update hub.leases set has_attempts = true`,
-				`select hub.unfold_leases(array(select id from hub.leases))`,
-				test.change,
-			} {
-				_, err := pool.Exec(t.Context(), statement)
-				require.NoError(t, err, statement)
-			}
+			storeFirstAttempt(t, pool, a.ID, 0, `select hub.unfold_leases(array(select id from hub.leases))`, test.change)
 			retry := waitingRetry{id: a.ID, attempts: 1, target: a.TargetID, tenant: a.Event.TenantID, kept: a.afterAttempt(time.Now())}
 			claimed, err := d.claimRows(t.Context(), []waitingRetry{retry})
 			require.NoError(t, err)
@@ -210,6 +201,71 @@ func TestKeptRetryWhoseRowAReaderInserts(t *testing.T) {
 			claimed, err = d.claimRows(t.Context(), []waitingRetry{retry})
 			require.NoError(t, err)
 			require.Empty(t, claimed, "only once, and by the holder of the lease")
+		})
+	}
+}
+
+// storeFirstAttempt stores the failed attempt of a kept delivery with a retry after some time, and
+// runs statements.
+func storeFirstAttempt(t *testing.T, pool *pgxpool.Pool, delivery uuid.UUID, wait time.Duration, then ...string) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `
+		insert into hub.attempts (delivery_id, started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, signature, number, counted_attempts, next_attempt_at)
+		values ($1, now(), 0, 0, 0, 0, 0, 0, '', 1, 1, now() + $2 * interval '1 microsecond')`, delivery, wait.Microseconds())
+	require.NoError(t, err)
+	for _, statement := range append([]string{`update hub.leases set has_attempts = true`}, then...) {
+		_, err := pool.Exec(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+}
+
+// A process that stops makes the deliveries due for others whose retries wait in it, wherever they
+// wait, and none that another process has claimed since.
+func TestStopReleasesKeptRetries(t *testing.T) {
+	t.Parallel()
+	const unfold = `select hub.unfold_leases(array(select id from hub.leases))`
+	for name, test := range map[string]struct {
+		wait  time.Duration
+		then  []string
+		isDue string
+	}{
+		"without a row":        {isDue: `due_at <= now()`},
+		"leased here":          {then: []string{unfold}, isDue: `due_at <= now()`},
+		"not due":              {wait: time.Hour, isDue: `next_attempt_at > now() + interval '59 minutes' and due_at = next_attempt_at + interval '2 s'`},
+		"claimed by another":   {then: []string{unfold, `update hub.deliveries set due_at = round_at + interval '31 seconds'`}, isDue: `due_at = round_at + interval '31 seconds'`},
+		"requeued and claimed": {then: []string{unfold, `update hub.deliveries set round_at = now(), due_at = now() + interval '30 seconds'`}, isDue: `due_at > now() + interval '10 seconds'`},
+		"delivered":            {then: []string{unfold, `update hub.deliveries set status = 1, due_at = '2100-01-01'`}, isDue: `due_at = '2100-01-01'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for place, hold := range map[string]func(*RetryScheduler, waitingRetry){
+				"waiting": func(r *RetryScheduler, retry waitingRetry) {
+					r.dispatcher.kept.add(scheduledRetry{retry, time.Now().Add(time.Hour)})
+				},
+				"due":     func(r *RetryScheduler, retry waitingRetry) { r.due <- retry },
+				"in hand": func(r *RetryScheduler, retry waitingRetry) { r.leave(retry) },
+				"stopping": func(r *RetryScheduler, retry waitingRetry) {
+					r.dispatcher.StopStarting()
+					again, err := r.dispatcher.claimRetries(t.Context(), []waitingRetry{retry})
+					require.NoError(t, err)
+					require.Empty(t, again)
+				},
+			} {
+				pool := hubtest.Database(t)
+				d, a := keeper(time.Now())
+				d.Pool = pool
+				d.stopSignal = make(chan struct{})
+				storeEvent(t, pool, &a)
+				storeLease(t, pool, a)
+				storeFirstAttempt(t, pool, a.ID, test.wait, test.then...)
+				r := &RetryScheduler{dispatcher: d, due: make(chan waitingRetry, 1)}
+				retry := waitingRetry{id: a.ID, attempts: 1, target: a.TargetID, tenant: a.Event.TenantID, kept: a.afterAttempt(time.Now())}
+				hold(r, retry)
+				r.releaseLeft()
+				var n int
+				require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from hub.deliveries where attempts = 1 and `+test.isDue).Scan(&n))
+				require.Equal(t, 1, n, place)
+			}
 		})
 	}
 }

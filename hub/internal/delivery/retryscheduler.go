@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +38,10 @@ type RetryScheduler struct {
 	quota       retryQuota
 	shortDelays shortDelays
 	due         chan waitingRetry
-	lastWarning atomic.Int64 // unix seconds of the last warning about Redis
+	waiters     sync.WaitGroup // what holds retries that are in no channel
+	mu          sync.Mutex
+	left        []waitingRetry // held when the scheduler ended
+	lastWarning atomic.Int64   // unix seconds of the last warning about Redis
 }
 
 // waitingRetry is a retry. target and tenant are uuid.Nil in tasks of processes that do not
@@ -141,14 +145,30 @@ func (r *RetryScheduler) scheduleShort(key waitingRetry, delay time.Duration, no
 	return true
 }
 
-// Run enqueues and claims retries until ctx ends.
-func (r *RetryScheduler) Run(ctx context.Context) error {
+// Run enqueues and claims retries until ctx ends. Then it leaves those that wait here to other
+// processes. Without Redis it still claims the retries whose delay it waits out.
+func (r *RetryScheduler) Run(ctx context.Context) {
 	for range enqueueWorkers {
 		go r.runEnqueuer(ctx)
 	}
-	r.shortDelays.run(ctx, r.due)
-	go passWhenDue(ctx, r.dispatcher.kept.waiting, r.due)
-	go r.claimDue(ctx)
+	for _, waiting := range r.shortDelays {
+		r.waiters.Go(func() { r.passWhenDue(ctx, waiting) })
+	}
+	r.waiters.Go(func() { r.passWhenDue(ctx, r.dispatcher.kept.waiting) })
+	r.waiters.Go(func() { r.claimDue(ctx) })
+	if err := r.serveTasks(); err != nil {
+		r.log.Error("retries do not pass through Redis; the sweep makes them", "error", err)
+		<-ctx.Done()
+	} else {
+		<-ctx.Done()
+		r.server.Shutdown()
+	}
+	r.waiters.Wait()
+	r.releaseLeft()
+}
+
+// serveTasks claims the retries of tasks in Redis until the server is shut down.
+func (r *RetryScheduler) serveTasks() error {
 	mux := asynq.NewServeMux()
 	mux.HandleFunc(retryTask, func(ctx context.Context, task *asynq.Task) error {
 		key, err := parseRetry(task.Payload())
@@ -167,12 +187,63 @@ func (r *RetryScheduler) Run(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err := r.server.Start(mux); err != nil {
-		return fmt.Errorf("starting the retry scheduler: %w", err)
+	return r.server.Start(mux)
+}
+
+// passWhenDue passes on the retries of one delay when they are due, until ctx ends. They become
+// due in the order in which they were added.
+func (r *RetryScheduler) passWhenDue(ctx context.Context, waiting <-chan scheduledRetry) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case retry := <-waiting:
+			if wait := time.Until(retry.at); wait > 0 {
+				timer.Reset(wait)
+				select {
+				case <-timer.C:
+				case <-ctx.Done():
+				}
+			}
+			r.passOn(ctx, retry.waitingRetry)
+		}
 	}
-	<-ctx.Done()
-	r.server.Shutdown()
-	return nil
+}
+
+// passOn passes a due retry to those that claim, or leaves it once ctx has ended.
+func (r *RetryScheduler) passOn(ctx context.Context, retry waitingRetry) {
+	select {
+	case r.due <- retry:
+	case <-ctx.Done():
+		r.leave(retry)
+	}
+}
+
+// leave keeps retries for the end of the scheduler, which releases them.
+func (r *RetryScheduler) leave(retries ...waitingRetry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = append(r.left, retries...)
+}
+
+// releaseLeft releases the kept deliveries whose retries nobody here will claim any more. Rows
+// that were inserted for them would be leased until 30 seconds after their events.
+func (r *RetryScheduler) releaseLeft() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.due) > 0 {
+		r.left = append(r.left, <-r.due)
+	}
+	for kept := r.dispatcher.kept.waiting; len(kept) > 0; {
+		r.left = append(r.left, (<-kept).waitingRetry)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), materializeTimeout)
+	defer cancel()
+	if err := r.dispatcher.releaseKept(ctx, r.left); err != nil {
+		r.log.Warn("retries could not be left to other processes; those of them with a lease wait until it ends", "error", err)
+	}
 }
 
 func (r *RetryScheduler) runEnqueuer(ctx context.Context) {

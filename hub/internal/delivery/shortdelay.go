@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"context"
 	"time"
 )
 
@@ -36,36 +35,3 @@ func (s shortDelays) add(key waitingRetry, delay time.Duration, now time.Time) {
 
 // slotAfter returns the next full slot after a time: no retry is early.
 func slotAfter(at time.Time) time.Time { return at.Add(shortDelaySlot).Truncate(shortDelaySlot) }
-
-// run passes on the retries of each delay when they are due, until ctx ends. Those of one
-// delay become due in the order in which they were added.
-func (s shortDelays) run(ctx context.Context, due chan<- waitingRetry) {
-	for _, waiting := range s {
-		go passWhenDue(ctx, waiting, due)
-	}
-}
-
-func passWhenDue(ctx context.Context, waiting <-chan scheduledRetry, due chan<- waitingRetry) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case retry := <-waiting:
-			if wait := time.Until(retry.at); wait > 0 {
-				timer.Reset(wait)
-				select {
-				case <-timer.C:
-				case <-ctx.Done():
-					return
-				}
-			}
-			select {
-			case due <- retry.waitingRetry:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
-}

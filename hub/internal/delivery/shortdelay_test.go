@@ -16,7 +16,10 @@ func TestShortDelays(t *testing.T) {
 	require.Contains(t, delays, time.Second)
 	require.Contains(t, delays, 5*time.Second)
 	require.NotContains(t, delays, 25*time.Second)
-	delays.run(t.Context(), due)
+	r := &RetryScheduler{due: due}
+	for _, waiting := range delays {
+		go r.passWhenDue(t.Context(), waiting)
+	}
 	later, first, second := waitingRetry{id: uuid.New()}, waitingRetry{id: uuid.New()}, waitingRetry{id: uuid.New()}
 	now := time.Now()
 	delays.add(later, 5*time.Second, now.Add(-3*time.Second)) // two seconds from now
