@@ -151,25 +151,53 @@ func (e *engine) attemptsStored(batch []delivery.AttemptResult) {
 	e.tracer.RecordAttempts(batch)
 }
 
+// stopStarting starts no more attempts. What waits here is due for other processes at once, while
+// attempts under way go on.
+func (e *engine) stopStarting() {
+	e.dispatcher.StopStarting()
+	e.retryScheduler.StopClaiming()
+	e.releaseUnattempted()
+}
+
+// stopTimeout bounds what a stopping engine does in the database, beside the time that requests
+// and attempts have.
+const stopTimeout = 5 * time.Second
+
+// releaseUnattempted releases the leases of deliveries that wait here.
+func (e *engine) releaseUnattempted() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	unattempted := e.dispatcher.TakeUnattempted()
+	if err := e.dispatcher.ReleaseLeases(ctx, unattempted); err != nil {
+		e.log.Warn("giving leases back failed; they end by themselves", "error", err, "deliveries", len(unattempted))
+	}
+}
+
+// storeRecorded closes the log's writer, which stores the attempts recorded.
+func (e *engine) storeRecorded() {
+	stored := make(chan struct{})
+	go func() {
+		e.writer.Close()
+		close(stored)
+	}()
+	select {
+	case <-stored:
+	case <-time.After(stopTimeout):
+		e.log.Warn("stopping before all attempts are stored; those deliveries will be attempted again")
+	}
+}
+
 // stop stops the engine. Nothing new is accepted, attempts in flight have until ctx ends,
 // and leases without an attempt are released for other processes.
 func (e *engine) stop(ctx context.Context) {
 	e.outbox.Close()
-	unattempted, idle := e.dispatcher.Stop(ctx)
-	stored := make(chan struct{})
-	if idle { // else an attempt may still want to record
-		go func() {
-			e.writer.Close()
-			close(stored)
-		}()
-	}
-	select {
-	case <-stored:
-	case <-ctx.Done():
+	haveEnded := e.dispatcher.Stop(ctx)
+	e.releaseUnattempted()
+	if haveEnded {
+		e.storeRecorded()
+	} else { // an attempt may still want to record
+		e.writer.Sync(context.WithoutCancel(ctx))
 		e.log.Warn("stopping with attempts under way; those deliveries will be attempted again")
-	}
-	if err := e.dispatcher.ReleaseLeases(ctx, unattempted); err != nil {
-		e.log.Warn("giving leases back failed; they end by themselves", "error", err, "deliveries", len(unattempted))
 	}
 	e.cancel()
 	e.background.Wait()

@@ -302,7 +302,7 @@ func (s *Server) Stop() {
 	case <-time.After(min(stopNotice, grace/5)):
 	case <-ctx.Done():
 	}
-	s.engine.dispatcher.StopStarting()
+	s.engine.stopStarting()
 	if err := s.app.ShutdownWithContext(ctx); err != nil {
 		s.options.Log.Warn("some requests did not end in time", "error", err)
 	}

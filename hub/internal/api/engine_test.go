@@ -76,7 +76,7 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 		e.outbox.Close()
 		ending, done := context.WithTimeout(context.Background(), soon)
 		defer done()
-		_, quiet := e.dispatcher.Stop(ending)
+		quiet := e.dispatcher.Stop(ending)
 		require.True(t, quiet)
 		writer.Close()
 		cancel()

@@ -22,7 +22,7 @@ import (
 const leaseAndReturnSQL = `
 	set due_at = now() + interval '30 seconds', next_attempt_at = null
 	from picked p where d.id = p.id
-	returning d.id, d.target_id, d.integration, d.priority, d.attempts, d.spent, d.round_at, now() - p.due_at, coalesce(d.ordering_key, '')`
+	returning d.id, d.target_id, d.integration, d.priority, d.attempts, d.spent, d.round_at, now() - p.due_at, coalesce(d.ordering_key, ''), d.due_at`
 
 // claimTargetsSQL claims due rows of several targets and priorities, of each the oldest up
 // to its number of places.
@@ -39,10 +39,10 @@ const claimTargetsSQL = `
 // "status + 0" keeps the planner from reading all pending rows by their index
 // where the rows are found by id.
 
-// isLeasedSinceCommitSQL is true of the row d of a kept delivery that a reader inserted when its
-// retry was due and not begun: it is leased to this process. It is still in its first round, and
-// its lease ends 30 seconds after its event was accepted; another process that had claimed it
-// since, after the delay of a second, would have set a later end.
+// isLeasedSinceCommitSQL is true of the row d of a delivery that got none with the commit, and that
+// a reader inserted when an attempt was due and not begun: it is leased to this process. It is
+// still in its first round, and its lease ends 30 seconds after its event was accepted; another
+// process that had claimed it since, later than a second after, would have set a later end.
 const isLeasedSinceCommitSQL = `d.status + 0 = 0 and d.next_attempt_at is null
 	and d.round_at = d.created_at and d.due_at < d.created_at + interval '31 seconds'`
 
@@ -69,7 +69,8 @@ func tableOf(parent string, ids []uuid.UUID) string {
 	return parent + "_" + logid.Partition(ids[0])
 }
 
-// claim runs a claiming statement and reads the events of the claimed deliveries.
+// claim runs a claiming statement and reads the events of the claimed deliveries. If they cannot
+// be read, the sweep releases the deliveries.
 func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) ([]LeasedDelivery, error) {
 	leasedAt := d.Now()
 	rows, err := d.Pool.Query(ctx, statement, args...)
@@ -79,7 +80,7 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (LeasedDelivery, error) {
 		delivery := LeasedDelivery{LeasedAt: leasedAt}
 		var overdue time.Duration
-		err := row.Scan(&delivery.ID, &delivery.TargetID, &delivery.IsIntegration, &delivery.Priority, &delivery.PriorAttempts, &delivery.CountedAttempts, &delivery.RoundAt, &overdue, &delivery.OrderingKey)
+		err := row.Scan(&delivery.ID, &delivery.TargetID, &delivery.IsIntegration, &delivery.Priority, &delivery.PriorAttempts, &delivery.CountedAttempts, &delivery.RoundAt, &overdue, &delivery.OrderingKey, &delivery.LeaseEnd)
 		delivery.ReadyAt = leasedAt.Add(-max(0, overdue))
 		return delivery, err
 	})
@@ -89,7 +90,11 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	slices.SortFunc(deliveries, func(a, b LeasedDelivery) int { // the rows come in no order
 		return cmp.Or(a.ReadyAt.Compare(b.ReadyAt), bytes.Compare(a.ID[:], b.ID[:]))
 	})
-	return deliveries, d.readEvents(ctx, deliveries)
+	if err := d.readEvents(ctx, deliveries); err != nil {
+		d.giveBack(deliveries...)
+		return nil, err
+	}
+	return deliveries, nil
 }
 
 // readEvents sets the deliveries' events. Deliveries of one event share it.
@@ -161,9 +166,11 @@ func (r *RetryScheduler) claimDue(ctx context.Context) {
 			}
 		}
 		linger.Stop()
-		again, err := r.dispatcher.claimRetries(ctx, keys)
+		claiming, cancel := context.WithTimeout(ctx, claimTimeout)
+		again, err := r.dispatcher.claimRetries(claiming, keys)
+		cancel()
 		pause := shortDelaySlot
-		if err != nil && ctx.Err() != nil {
+		if err != nil && (r.dispatcher.isStopping() || ctx.Err() != nil) {
 			r.leave(keys...)
 		} else if err != nil {
 			r.log.Warn("claiming due retries failed; the sweep will", "error", err)
@@ -197,7 +204,7 @@ func (r *RetryScheduler) tryAgain(ctx context.Context, retries []waitingRetry, p
 func (d *Dispatcher) claimRetries(ctx context.Context, retries []waitingRetry) (again []waitingRetry, err error) {
 	if !d.beginClaim() {
 		d.kept.subtractBytes(retries, nil)
-		return nil, d.releaseKept(ctx, retries)
+		return nil, d.ReleaseLeases(ctx, keptDeliveries(retries))
 	}
 	defer d.endClaim()
 	placed, unplaced := d.reserveRetries(retries)
@@ -205,17 +212,25 @@ func (d *Dispatcher) claimRetries(ctx context.Context, retries []waitingRetry) (
 	kept, again, others, err := d.takeKept(ctx, placed)
 	d.kept.subtractBytes(retries, again)
 	d.enqueueClaimed(kept)
-	if len(unplaced) > 0 {
-		err = errors.Join(err, d.makeDue(ctx, unplaced))
+	if releaseErr := d.ReleaseLeases(ctx, unplaced); releaseErr != nil {
+		d.giveBack(unplaced...)
+		err = errors.Join(err, releaseErr)
 	}
 	if len(others) > 0 {
 		claimed, claimErr := d.claimRows(ctx, others)
-		if claimErr == nil {
-			d.enqueueClaimed(claimed)
-		}
+		d.enqueueClaimed(claimed)
+		d.giveBack(unclaimed(keptDeliveries(others), claimed)...)
 		err = errors.Join(err, claimErr)
 	}
 	return again, err
+}
+
+// unclaimed returns the deliveries that are not among the claimed ones: their rows were locked,
+// or could not be claimed.
+func unclaimed(deliveries, claimed []LeasedDelivery) []LeasedDelivery {
+	return slices.DeleteFunc(deliveries, func(delivery LeasedDelivery) bool {
+		return slices.ContainsFunc(claimed, func(other LeasedDelivery) bool { return other.ID == delivery.ID })
+	})
 }
 
 // claimRows claims retries of deliveries that have rows.
@@ -227,15 +242,16 @@ func (d *Dispatcher) claimRows(ctx context.Context, retries []waitingRetry) ([]L
 	return d.claim(ctx, claimRetriesSQL(tableOf("hub.deliveries", ids)), ids, attempts, areKept)
 }
 
-// reserveRetries takes places for retries within their tenants' shares. It returns those that
-// got one, and kept deliveries that got none; others have rows, which the sweep finds.
+// reserveRetries takes places for retries within their tenants' shares, at paced targets also
+// within those of the target. It returns those that got one, and kept deliveries that got none;
+// others have rows, which the sweep finds.
 func (d *Dispatcher) reserveRetries(retries []waitingRetry) (placed []waitingRetry, unplaced []LeasedDelivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, retry := range retries {
 		l := d.laneOf(retry.target, retry.tenant)
 		switch {
-		case d.tenantPlaces(l.tenant) > 0:
+		case d.tenantPlaces(l.tenant) > 0 && (l.interval == 0 || d.freePlaces(l, hub.PriorityNormal) > 0):
 			l.addReserved(hub.PriorityNormal, 1) // which it has is known once it is claimed
 			d.queued++
 			placed = append(placed, retry)

@@ -86,10 +86,9 @@ func (d *Dispatcher) claimRound(ctx context.Context) error {
 	for i, request := range requests {
 		targets[i], priorities[i], places[i] = request.lane.target, int16(request.priority), int32(request.places)
 	}
+	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
 	deliveries, err := d.claim(ctx, claimTargetsSQL, targets, priorities, places)
-	if err != nil {
-		deliveries = nil // claimed but unreadable: their leases end by themselves
-	}
 	d.settleClaims(requests, deliveries, err != nil)
 	d.Dispatch(deliveries, nil)
 	return err

@@ -236,10 +236,16 @@ func (d *Dispatcher) beginStop() {
 	}
 }
 
-// Stop starts no more attempts, waits for those in flight until ctx ends, and
-// returns the deliveries that were leased but not attempted. allEnded is false if
-// attempts are still in flight.
-func (d *Dispatcher) Stop(ctx context.Context) (unattempted []LeasedDelivery, allEnded bool) {
+// isStopping reports whether no more attempts are started.
+func (d *Dispatcher) isStopping() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stopping
+}
+
+// Stop starts no more attempts, and waits for those in flight until ctx ends. allEnded is false
+// if attempts are still in flight.
+func (d *Dispatcher) Stop(ctx context.Context) (allEnded bool) {
 	unblock := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -252,10 +258,25 @@ func (d *Dispatcher) Stop(ctx context.Context) (unattempted []LeasedDelivery, al
 	for (d.inFlight > 0 || d.claiming > 0) && ctx.Err() == nil {
 		d.stopCond.Wait()
 	}
+	return d.inFlight == 0
+}
+
+// TakeUnattempted removes what waits here, of a dispatcher that starts no more attempts, and
+// returns those deliveries of it that this process has leased.
+func (d *Dispatcher) TakeUnattempted() []LeasedDelivery {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	unattempted := d.expired
+	d.expired = nil
 	for _, l := range d.lanes {
 		for l.waiting() > 0 {
-			unattempted = append(unattempted, l.pop())
+			delivery := l.pop()
+			l.tenant.queued--
+			d.queued--
+			if !d.takeWithdrawn(delivery) { // else it is settled
+				unattempted = append(unattempted, delivery)
+			}
 		}
 	}
-	return append(unattempted, d.stillLeased(d.expired)...), d.inFlight == 0
+	return d.stillLeased(unattempted)
 }

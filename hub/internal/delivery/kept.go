@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -96,43 +95,15 @@ func (r *RetryScheduler) keep(key waitingRetry, a *AttemptResult, now time.Time)
 	return r.dispatcher.kept.add(scheduledRetry{key, dueAt})
 }
 
-// materialize inserts the rows of deliveries that cannot be kept after all: the sweep takes them
-// when they are due.
-func (d *Dispatcher) materialize(ctx context.Context, leases []uuid.UUID) error {
-	if _, err := d.Pool.Exec(ctx, `select hub.unfold_leases($1)`, leases); err != nil {
-		return fmt.Errorf("inserting rows of deliveries whose leases are not kept: %w", err)
-	}
-	return nil
-}
-
-// releaseKept makes the kept deliveries of retries due for other processes at once: this one
-// will not make the retries. Rows that a reader inserted when a retry was due are leased here;
-// see claimRetriesSQL. Where the retry is not due yet, the row becomes due with it.
-func (d *Dispatcher) releaseKept(ctx context.Context, retries []waitingRetry) error {
-	var ids, leases []uuid.UUID
-	var attempts []int32
+// keptDeliveries returns the deliveries of retries that are kept; the others have rows.
+func keptDeliveries(retries []waitingRetry) []LeasedDelivery {
+	var kept []LeasedDelivery
 	for _, retry := range retries {
-		if retry.kept == nil {
-			continue // has a row, which the sweep finds
-		}
-		ids, attempts = append(ids, retry.id), append(attempts, retry.attempts)
-		if lease := retry.kept.CommitLease.ID; !slices.Contains(leases, lease) {
-			leases = append(leases, lease)
+		if retry.kept != nil {
+			kept = append(kept, *retry.kept)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	statements := &pgx.Batch{}
-	statements.Queue(`select hub.unfold_leases($1)`, leases)
-	statements.Queue(`
-		update hub.deliveries d set due_at = now()
-		from unnest($1::uuid[], $2::integer[]) r(id, attempts)
-		where d.id = r.id and d.attempts = r.attempts and `+isLeasedSinceCommitSQL, ids, attempts)
-	if err := d.Pool.SendBatch(ctx, statements).Close(); err != nil {
-		return fmt.Errorf("releasing retries: %w", err)
-	}
-	return nil
+	return kept
 }
 
 // takeKept divides due retries into kept deliveries whose leases are still there, those whose

@@ -63,8 +63,8 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 	}
 	d.enqueueClaimed(jobs)
 	require.Eventually(t, func() bool { return d.QueuedCount() == 0 && d.InFlightCount() == 0 }, time.Minute, time.Millisecond)
-	left, quiet := d.Stop(t.Context())
-	require.True(t, quiet)
+	require.True(t, d.Stop(t.Context()))
+	left := d.TakeUnattempted()
 	require.Equal(t, []uuid.UUID{{1}}, []uuid.UUID{left[0].ID})
 	require.Len(t, left, 1)
 }

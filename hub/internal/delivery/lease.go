@@ -5,6 +5,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,6 +26,9 @@ const (
 	// MaterializeAfter is how long the lease of a commit covers deliveries: most are settled
 	// within milliseconds, and the others should be visible in the log.
 	MaterializeAfter = 2 * time.Second
+
+	// claimTimeout bounds a claim: the connection may be cut, and the lease is over by then.
+	claimTimeout = LeaseDuration
 )
 
 // CommitLease is the row of hub.leases that covers the deliveries of one commit with a
@@ -49,6 +53,7 @@ type LeasedDelivery struct {
 	RoundAt         time.Time        // when this round of attempts began; database clock, local clock before the first attempt
 	ReadyAt         time.Time        // when the attempt became due; local clock
 	LeasedAt        time.Time        // when the lease was requested; local clock
+	LeaseEnd        time.Time        // of the row's lease; database clock; zero where CommitLease covers the delivery
 	CommitLease     *CommitLease     // covers a delivery without a row; nil: it has one
 	OrderingKey     string           // by which it is the head of an order of its target; "": none
 	Previous        *PreviousAttempt // the attempt before, of a delivery whose lease was kept; nil otherwise
@@ -61,27 +66,6 @@ type PreviousAttempt struct {
 	Duration   time.Duration
 }
 
-// makeDue makes deliveries due again at once: they were leased but not attempted.
-func (d *Dispatcher) makeDue(ctx context.Context, deliveries []LeasedDelivery) error {
-	ids := make([]uuid.UUID, len(deliveries))
-	var leases []uuid.UUID
-	for i, delivery := range deliveries {
-		ids[i] = delivery.ID
-		if delivery.CommitLease != nil && !slices.Contains(leases, delivery.CommitLease.ID) {
-			leases = append(leases, delivery.CommitLease.ID)
-		}
-	}
-	statements := &pgx.Batch{}
-	statements.Queue(`select hub.unfold_leases($1)`, leases)
-	statements.Queue(`
-		update hub.deliveries d set due_at = now()
-		from unnest($1::uuid[]) u(id) where d.id = u.id and d.status + 0 = 0 and d.next_attempt_at is null`, ids)
-	if err := d.Pool.SendBatch(ctx, statements).Close(); err != nil {
-		return fmt.Errorf("releasing leases: %w", err)
-	}
-	return nil
-}
-
 // releaseExpired releases deliveries that could not start in time, as when other
 // processes had most of a paced target's turns: nobody has to wait for the lease's end.
 func (d *Dispatcher) releaseExpired(ctx context.Context) error {
@@ -91,7 +75,18 @@ func (d *Dispatcher) releaseExpired(ctx context.Context) error {
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, releaseMargin)
 	defer cancel()
-	return d.ReleaseLeases(ctx, expired)
+	err := d.ReleaseLeases(ctx, expired)
+	if err != nil {
+		d.giveBack(expired...)
+	}
+	return err
+}
+
+// giveBack has the sweep release deliveries that this process has leased and does not attempt.
+func (d *Dispatcher) giveBack(deliveries ...LeasedDelivery) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expired = append(d.expired, deliveries...)
 }
 
 // stillLeased returns the deliveries whose leases run for more than releaseMargin.
@@ -105,10 +100,35 @@ func (d *Dispatcher) stillLeased(deliveries []LeasedDelivery) []LeasedDelivery {
 	return leased
 }
 
-// ReleaseLeases makes deliveries that will not be attempted here due again at once.
+// releaseSQL makes rows due again at once that this process has leased: another one may have
+// claimed them since, and then the lease has another end.
+const releaseSQL = `
+	update hub.deliveries d set due_at = now()
+	from unnest($1::uuid[], $2::timestamptz[]) r(id, lease_end)
+	where d.id = r.id and d.status + 0 = 0 and d.next_attempt_at is null
+		and (d.due_at = r.lease_end or r.lease_end is null and ` + isLeasedSinceCommitSQL + `)`
+
+// ReleaseLeases makes deliveries that will not be attempted here due again at once, those whose
+// retry is not due yet with their retry.
 func (d *Dispatcher) ReleaseLeases(ctx context.Context, deliveries []LeasedDelivery) error {
 	if len(deliveries) == 0 {
 		return nil
 	}
-	return d.makeDue(ctx, deliveries)
+	ids, ends := make([]uuid.UUID, len(deliveries)), make([]*time.Time, len(deliveries))
+	leases := make(map[uuid.UUID]bool)
+	for i, delivery := range deliveries {
+		ids[i] = delivery.ID
+		if delivery.CommitLease != nil {
+			leases[delivery.CommitLease.ID] = true
+		} else {
+			ends[i] = &delivery.LeaseEnd
+		}
+	}
+	statements := &pgx.Batch{}
+	statements.Queue(`select hub.unfold_leases($1)`, slices.Collect(maps.Keys(leases)))
+	statements.Queue(releaseSQL, ids, ends)
+	if err := d.Pool.SendBatch(ctx, statements).Close(); err != nil {
+		return fmt.Errorf("releasing leases: %w", err)
+	}
+	return nil
 }

@@ -91,7 +91,7 @@ func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatche
 // left to the sweep.
 func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 	now := time.Now()
-	var unkept []uuid.UUID
+	var unkept []LeasedDelivery
 	for i := range attempts {
 		a := &attempts[i]
 		if a.Decision.Status != Pending {
@@ -100,7 +100,7 @@ func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 		key := waitingRetry{id: a.ID, attempts: int32(a.PriorAttempts + 1), target: a.TargetID, tenant: a.Event.TenantID}
 		if a.IsKept() {
 			if !r.keep(key, a, now) {
-				unkept = append(unkept, a.CommitLease.ID)
+				unkept = append(unkept, *a.afterAttempt(now))
 			}
 			continue
 		}
@@ -121,15 +121,17 @@ func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 	r.materialize(unkept)
 }
 
-// materialize inserts the rows of deliveries whose leases cannot be kept after all.
-func (r *RetryScheduler) materialize(leases []uuid.UUID) {
-	if len(leases) == 0 {
+// materialize inserts the rows of deliveries whose leases cannot be kept after all. If that
+// fails, the sweep does it.
+func (r *RetryScheduler) materialize(unkept []LeasedDelivery) {
+	if len(unkept) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), materializeTimeout)
 	defer cancel()
-	if err := r.dispatcher.materialize(ctx, leases); err != nil {
-		r.log.Warn("retries have no rows yet; the log's writer inserts them in a moment", "error", err, "leases", len(leases))
+	if err := r.dispatcher.ReleaseLeases(ctx, unkept); err != nil {
+		r.dispatcher.giveBack(unkept...)
+		r.log.Warn("retries have no rows yet; the sweep inserts them in a moment", "error", err, "deliveries", len(unkept))
 	}
 }
 
@@ -158,14 +160,15 @@ func (r *RetryScheduler) Run(ctx context.Context) {
 	r.waiters.Go(func() { r.claimDue(ctx) })
 	if err := r.serveTasks(); err != nil {
 		r.log.Error("retries do not pass through Redis; the sweep makes them", "error", err)
-		<-ctx.Done()
-	} else {
-		<-ctx.Done()
-		r.server.Shutdown()
 	}
+	<-ctx.Done()
 	r.waiters.Wait()
 	r.releaseLeft()
+	r.server.Shutdown() // takes long while Redis does not respond
 }
+
+// StopClaiming claims no more tasks from Redis: they are for other processes.
+func (r *RetryScheduler) StopClaiming() { r.server.Stop() }
 
 // serveTasks claims the retries of tasks in Redis until the server is shut down.
 func (r *RetryScheduler) serveTasks() error {
@@ -241,7 +244,7 @@ func (r *RetryScheduler) releaseLeft() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), materializeTimeout)
 	defer cancel()
-	if err := r.dispatcher.releaseKept(ctx, r.left); err != nil {
+	if err := r.dispatcher.ReleaseLeases(ctx, keptDeliveries(r.left)); err != nil {
 		r.log.Warn("retries could not be left to other processes; those of them with a lease wait until it ends", "error", err)
 	}
 }

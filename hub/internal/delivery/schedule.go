@@ -185,19 +185,34 @@ func (d *Dispatcher) finish(finished assignment, result laneUpdate) {
 	l.attemptedAt = d.Now()
 	l.tenant.attemptTime = averageTime(l.tenant.attemptTime, result.duration)
 	l.tenant.progressAt = l.attemptedAt
-	if result.leaseTooOld {
-		d.expired = append(d.expired, finished.delivery)
+	if (result.skipped || result.notSent) && finished.delivery.paced {
+		l.nextAt = l.attemptedAt // the turn was not used
 	}
-	if result.pacedFor > 0 { // another process had this interval's turn
-		l.nextAt = d.Now().Add(result.pacedFor) // this process's turn was not used
-		l.unpop(finished.delivery)
-		l.tenant.queued++
-		d.queued++
-		if l.timer != nil && l.timer.Stop() { // it was set for later
-			l.timer = time.AfterFunc(result.pacedFor, func() { d.resumeLane(l) })
-		}
+	switch {
+	case result.skipped:
+		d.expired = append(d.expired, finished.delivery)
+	case result.pacedFor > 0: // another process had this interval's turn
+		d.postpone(l, finished.delivery, result.pacedFor)
 	}
 	d.queueLane(l)
+}
+
+// postpone puts a delivery back that has to wait for its paced target's next turn. If its lease
+// does not last until then, the sweep releases it. The caller holds mu.
+func (d *Dispatcher) postpone(l *lane, delivery LeasedDelivery, wait time.Duration) {
+	now := d.Now()
+	l.nextAt = now.Add(wait)              // this process's turn was not used
+	if l.timer != nil && l.timer.Stop() { // it was set for later
+		l.timer = time.AfterFunc(wait, func() { d.resumeLane(l) })
+	}
+	if l.nextAt.Sub(delivery.LeasedAt) > startWithin {
+		l.backlog = allPriorities
+		d.expired = append(d.expired, delivery)
+		return
+	}
+	l.unpop(delivery)
+	l.tenant.queued++
+	d.queued++
 }
 
 // takeLocalTurn takes a paced target's next turn in this process, for a delivery that

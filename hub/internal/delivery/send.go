@@ -50,7 +50,6 @@ type laneUpdate struct {
 	healthy     bool          // the receiver answered as agreed, or asked to wait: closes the breaker
 	notSent     bool          // no request was made: the breaker stays as it is
 	skipped     bool          // not attempted: the lease was too old, or the configuration unreadable
-	leaseTooOld bool          // skipped because of the lease
 	pacedFor    time.Duration // not attempted: another process had the turn; time until the next
 	hasInterval bool          // interval is set
 	interval    time.Duration
@@ -65,7 +64,7 @@ func (d *Dispatcher) attempt(w *worker, assigned assignment) laneUpdate {
 	ctx := context.Background()
 	started := d.Now()
 	if started.Sub(delivery.LeasedAt) > startWithin {
-		return laneUpdate{skipped: true, leaseTooOld: true}
+		return laneUpdate{skipped: true}
 	}
 	if d.isWithdrawn(delivery) {
 		return laneUpdate{notSent: true}

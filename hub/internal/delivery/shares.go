@@ -81,8 +81,12 @@ func (d *Dispatcher) othersWait(t *tenantShare) bool {
 
 // freePlaces returns how many more deliveries of a priority a lane may take. The bounds of
 // its tenant and of the process apply beside its own, except for the first of high priority.
+// A paced lane takes none until its next turn is near: a lease does not last for a minute.
 // The caller holds mu.
 func (d *Dispatcher) freePlaces(l *lane, priority hub.Priority) int {
+	if l.interval > 0 && l.nextAt.Sub(d.Now()) > startWithin/2 {
+		return 0
+	}
 	t := l.tenant
 	places := min(l.freeCapacity(d.EndpointConcurrency, priority), d.tenantPlaces(t))
 	if l.attemptTime >= slowAttempt {

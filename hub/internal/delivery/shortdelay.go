@@ -33,5 +33,9 @@ func (s shortDelays) add(key waitingRetry, delay time.Duration, now time.Time) {
 	}
 }
 
-// slotAfter returns the next full slot after a time: no retry is early.
-func slotAfter(at time.Time) time.Time { return at.Add(shortDelaySlot).Truncate(shortDelaySlot) }
+// slotAfter returns the next full slot after a time: no retry is early. The result has the
+// monotonic clock of the time, which Truncate would strip: a wall clock that is put back delays
+// no retry.
+func slotAfter(at time.Time) time.Time {
+	return at.Add(shortDelaySlot - time.Duration(at.UnixNano())%shortDelaySlot)
+}

@@ -22,6 +22,7 @@ const (
 const (
 	scanShare       = 50
 	maxScanInterval = time.Minute
+	sweepTimeout    = 2 * time.Minute // a scan of a large backlog is slow; a cut connection does not stop the sweep for longer
 	scanOverlap     = 5 * time.Second // rows of transactions that took as long to commit are found
 )
 
@@ -112,6 +113,8 @@ func (d *Dispatcher) SinceSweep() (since time.Duration, swept bool) {
 
 // sweepAll finds the targets with due rows and queues claims for them.
 func (d *Dispatcher) sweepAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
 	if err := d.releaseExpired(ctx); err != nil {
 		return err
 	}

@@ -65,6 +65,11 @@ func (d *Dispatcher) isWithdrawn(delivery LeasedDelivery) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.takeWithdrawn(delivery)
+}
+
+// takeWithdrawn is isWithdrawn; the caller holds mu.
+func (d *Dispatcher) takeWithdrawn(delivery LeasedDelivery) bool {
 	leasedAt, found := d.withdrawn[delivery.ID]
 	if !found || !leasedAt.Equal(delivery.LeasedAt) {
 		return false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -151,8 +152,9 @@ func (c *committer) insert(ctx context.Context, snapshot string, events []*prepa
 	batch := &bulk.Batch{}
 	c.rows.addAssertion(batch, snapshot, events)
 	if countDeliveries(events) > maxDeliveries || hasOrdered(events) {
+		began := c.outbox.now()
 		err := pgx.BeginFunc(ctx, c.outbox.pool, func(tx pgx.Tx) (err error) {
-			lease, err = c.insertInOrder(ctx, tx, batch, events, lease)
+			lease, err = c.insertInOrder(ctx, tx, began, batch, events, lease)
 			return err
 		})
 		return lease, err
@@ -166,9 +168,9 @@ func (c *committer) insert(ctx context.Context, snapshot string, events []*prepa
 
 // insertInOrder runs the statements of a batch in a transaction, takes the places of prepared
 // events in the orders of their targets, and stores the events. The lease returned also covers
-// the heads of orders. The error is a lock timeout if another transaction has
-// the key of an order.
-func (c *committer) insertInOrder(ctx context.Context, tx pgx.Tx, batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+// the heads of orders: in the database it is counted from when the transaction began, and so here.
+// The error is a lock timeout if another transaction has the key of an order.
+func (c *committer) insertInOrder(ctx context.Context, tx pgx.Tx, began time.Time, batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
 	var taken places
 	if hasOrdered(events) {
 		batch.Add(ledger.BoundLockWaitsSQL, nil)
@@ -182,6 +184,6 @@ func (c *committer) insertInOrder(ctx context.Context, tx pgx.Tx, batch *bulk.Ba
 		failpoint.Here("places_taken")
 	}
 	taken.assign(events)
-	lease = c.outbox.reserveHeads(events, lease)
+	lease = c.outbox.reserveHeads(events, lease, began)
 	return lease, c.rows.insertInParts(ctx, tx, events, lease)
 }

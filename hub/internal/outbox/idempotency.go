@@ -107,6 +107,7 @@ func (c *committer) storeClaimingKeys(ctx context.Context, snapshot string, requ
 		var lease *delivery.CommitLease
 		var unstored []*prepared
 		var stored map[idempotencyKey]storedPublication
+		began := c.outbox.now()
 		err = pgx.BeginFunc(ctx, c.outbox.pool, func(tx pgx.Tx) error {
 			var err error
 			if unstored, stored, err = c.claimIdempotencyKeys(ctx, tx, snapshot, eventsOf(requests), boundLockWaitsSQL); err != nil || len(unstored) == 0 {
@@ -117,7 +118,7 @@ func (c *committer) storeClaimingKeys(ctx context.Context, snapshot string, requ
 			}
 			lease = c.outbox.reserve(unstored)
 			failpoint.Here("before_commit")
-			lease, err = c.insertInOrder(ctx, tx, &bulk.Batch{}, unstored, lease)
+			lease, err = c.insertInOrder(ctx, tx, began, &bulk.Batch{}, unstored, lease)
 			return err
 		})
 		if err == nil {

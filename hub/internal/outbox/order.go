@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -131,16 +132,16 @@ func (p places) assign(events []*prepared) {
 }
 
 // reserveHeads reserves places in this process's queue for the heads of orders, as reserve
-// does for what is not ordered. It returns the lease, a new one if there was none and one is
-// needed.
-func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease) *delivery.CommitLease {
+// does for what is not ordered. It returns the lease, a new one as of a time if there was none
+// and one is needed.
+func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease, takenAt time.Time) *delivery.CommitLease {
 	for _, event := range events {
 		for i, target := range event.targets {
 			if event.isDeletion || !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target, event.priority) {
 				continue
 			}
 			if lease == nil {
-				lease = o.newLease()
+				lease = newLease(takenAt)
 			}
 			event.hasQueuePlace[i] = true
 			lease.WithoutRow++

@@ -126,7 +126,7 @@ func priorityOf(p *Publication) hub.Priority {
 // reserve reserves places in this process's queue and returns the lease of the deliveries
 // that got one; nil if none did.
 func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
-	lease := o.newLease()
+	lease := newLease(o.now())
 	for _, event := range events {
 		for i, target := range event.targets {
 			if event.isDeletion || event.isOrdered(i) {
@@ -144,9 +144,8 @@ func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
 }
 
 // newLease returns a lease that covers nothing yet.
-func (o *Outbox) newLease() *delivery.CommitLease {
-	now := o.now()
-	return &delivery.CommitLease{ID: logid.New(now), TakenAt: now}
+func newLease(takenAt time.Time) *delivery.CommitLease {
+	return &delivery.CommitLease{ID: logid.New(takenAt), TakenAt: takenAt}
 }
 
 // release frees the places after a failed commit.
