@@ -276,6 +276,24 @@ func TestOverflowIsDelivered(t *testing.T) {
 	p.balance(t)
 }
 
+// A hub whose time to stop is used up by receivers that hang leaves what waits to others all the
+// same.
+func TestStopWithoutTime(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	first := p.start(t, func(c *config.Config) { c.EndpointConcurrency = 4; c.ShutdownGrace = 500 * time.Millisecond })
+	a := first.account()
+	release := make(chan struct{})
+	defer close(release)
+	h := newHook(t, hanging(release))
+	a.endpoint(h, "")
+	a.batch(100, "a.b")
+	h.wait(4)
+	first.stop()
+	require.Len(t, h.arrivals(), 4)
+	require.Equal(t, 96, p.count(t, `status = 0 and due_at <= now()`))
+}
+
 // "Stop: in-flight finishes, nothing lost, leases given back": /ready is 503 at once,
 // and another hub delivers the rest without waiting for the leases to end.
 func TestStopIsGraceful(t *testing.T) {
@@ -295,6 +313,7 @@ func TestStopIsGraceful(t *testing.T) {
 		return err == nil && got.status == 503 && got.header.Get("Retry-After") != ""
 	}, soon, tick, "not ready at once")
 	require.Eventually(t, func() bool { _, err := first.try("GET", "/health", "", ""); return err != nil }, soon, tick)
+	require.Eventually(t, func() bool { return p.count(t, `status = 0 and due_at <= now()`) == 296 }, soon, tick, "what waits is due for others while four receivers hang")
 	close(release)
 	<-stopped
 	require.Len(t, h.arrivals(), 4, "nothing new is started")
