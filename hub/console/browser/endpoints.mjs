@@ -175,7 +175,7 @@ async function acts(browser) {
 		await page.getByRole("button", { name: "Check" }).click();
 		await shows(page, words);
 	};
-	await check(`Host: x\nX-Webhook-Signature: ${sign(secret, body)}`, body, secret, "The signature holds.");
+	await check(`Host: x\nX-Webhook-Signature: ${sign(secret, body)}`, body, secret, "The signature is valid.");
 	await check(`X-Webhook-Signature: ${sign(secret, body)}`, '{ "note": "S\\u00e3o", "n": 1 }', "", "The JSON was encoded again");
 	await look(page, "endpoint-debugger");
 	await check(`X-Webhook-Signature: ${sign(place.secret, body)}`, body, secret, "The secret was rotated");
