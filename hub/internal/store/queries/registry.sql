@@ -70,8 +70,8 @@ select * from hub.tenants where external_ref = sqlc.arg(ref)::text and product =
 select id, product from hub.tenants where id = any(sqlc.arg(ids)::uuid[]);
 
 -- name: LockTenantToDelete :one
--- Whether its product is hosted, and whether it has or had integrations. Nothing can be made
--- for it meanwhile.
+-- Whether its product is hosted, and whether it has integrations. Nothing can be made for
+-- it meanwhile.
 select sqlc.embed(t), p.hosted, exists (select from hub.integrations i where i.tenant_id = t.id)::boolean as connected
 from hub.tenants t join hub.products p on p.name = t.product where t.id = $1 for update of t;
 
