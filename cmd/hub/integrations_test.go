@@ -232,7 +232,7 @@ func TestConnectNamesTheCause(t *testing.T) {
 		"wrong key":        {answer("/key", 401, "application/json", "{}"), nil, []string{"refuses the key", "(remote_key_rejected, ", "the address is right and the key is not"}},
 		"another product":  {answer("/other", 200, "application/json", strings.Replace(good, "crm", "erp", 1)), nil, []string{"The product erp responds at this address, not crm. (unexpected_product, ", "--peer"}},
 		"hosted product":   {h.url + "/notes/api/v1", []string{"--key", h.peerKey()}, []string{"The product notes responds at this address, not crm. (unexpected_product, "}},
-		"not active":       {answer("/off", 200, "application/json", strings.Replace(good, "active", "suspended", 1)), nil, []string{"says that it is not active. (peer_not_active, "}},
+		"not active":       {answer("/off", 200, "application/json", strings.Replace(good, "active", "suspended", 1)), nil, []string{"reports that it is not active. (peer_not_active, "}},
 		"test key":         {o.URL, []string{"--key", "crm_test_key"}, []string{"Live and test data never mix", "(environment_mismatch, ", "--environment test"}},
 		"too many":         {answer("/limited", 429, "application/json", "{}"), nil, []string{"takes no more requests for the moment. (peer_limited, "}},
 		"an inner mistake": {answer("/broken", 500, "text/plain", "oops"), nil, []string{"responded with status 500. (peer_failed, "}},
