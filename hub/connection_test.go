@@ -85,10 +85,10 @@ func TestUnexpectedProductIsNamed(t *testing.T) {
 		detail     string
 		extensions hub.Extensions
 	}{
-		"messaging":             {"The product messaging answers at this address, not clinic.", hub.Extensions{"answered": "messaging"}},
-		"":                      {"Something else than clinic answers at this address.", nil},
-		"<b>":                   {"Something else than clinic answers at this address.", nil},
-		strings.Repeat("a", 41): {"Something else than clinic answers at this address.", nil},
+		"messaging":             {"The product messaging responds at this address, not clinic.", hub.Extensions{"answered": "messaging"}},
+		"":                      {"Something else than clinic responds at this address.", nil},
+		"<b>":                   {"Something else than clinic responds at this address.", nil},
+		strings.Repeat("a", 41): {"Something else than clinic responds at this address.", nil},
 	} {
 		var hubErr *hub.Error
 		require.ErrorAs(t, hub.Status{Product: answered, Active: true}.CheckUsable("clinic"), &hubErr)

@@ -139,7 +139,7 @@ func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), n
 func (c Connection) VerifySignature(in Inbound) error {
 	values := in.Header.Values(HeaderSignature)
 	if len(values) != 1 || !VerifyBody(values[0], in.Body, c.Secrets...) {
-		return Errorf(ErrUnauthorized, CodeInvalidSignature, "The signature does not hold: sign the raw body with the webhook secret.")
+		return Errorf(ErrUnauthorized, CodeInvalidSignature, "The signature is not valid: sign the raw body with the webhook secret.")
 	}
 	return nil
 }
@@ -207,23 +207,23 @@ func (s Status) CheckUsable(product string) error {
 	case s.Product != product:
 		return unexpectedProduct(s.Product, product)
 	case !s.Active:
-		return Errorf(ErrInvalid, CodePeerNotActive, "%s answers, but says that it is not active.", product)
+		return Errorf(ErrInvalid, CodePeerNotActive, "%s responds, but reports that it is not active.", product)
 	}
 	return nil
 }
 
 // AnsweredMember is the member of an error response with [CodeUnexpectedProduct] that names
-// the product that answered. It is absent where the peer reported no name of a product.
+// the product that responded. It is absent where the peer reported no name of a product.
 const AnsweredMember = "answered"
 
-// unexpectedProduct is the error of an address where another product answers. What the peer
+// unexpectedProduct is the error of an address where another product responds. What the peer
 // reports is repeated only if it can be the name of a product.
 func unexpectedProduct(answered, expected string) *Error {
 	const maxName = 40
 	if answered == "" || len(answered) > maxName || strings.Trim(answered, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-		return Errorf(ErrInvalid, CodeUnexpectedProduct, "Something else than %s answers at this address.", expected)
+		return Errorf(ErrInvalid, CodeUnexpectedProduct, "Something else than %s responds at this address.", expected)
 	}
-	err := Errorf(ErrInvalid, CodeUnexpectedProduct, "The product %s answers at this address, not %s.", answered, expected)
+	err := Errorf(ErrInvalid, CodeUnexpectedProduct, "The product %s responds at this address, not %s.", answered, expected)
 	err.Extensions = Extensions{AnsweredMember: answered}
 	return err
 }
@@ -231,7 +231,7 @@ func unexpectedProduct(answered, expected string) *Error {
 // Codes of errors that peers cause, with the hub's HTTP status.
 const (
 	CodeKeyRejected           = "remote_key_rejected"     // 422: the peer rejected our key (its 401 or 403)
-	CodeUnexpectedProduct     = "unexpected_product"      // 422: another product answers there
+	CodeUnexpectedProduct     = "unexpected_product"      // 422: another product responds there
 	CodePeerNotActive         = "peer_not_active"         // 422
 	CodeOtherAccountConnected = "other_account_connected" // 409: connected to another account of that product
 	CodePeerUnreachable       = "peer_unreachable"        // 502: no connection, or it broke

@@ -24,7 +24,7 @@ var (
 	ErrUnsupportedMediaType = errors.New("unsupported media type")  // 415
 	ErrInvalid              = errors.New("invalid")                 // 422: readable, but breaks a rule
 	ErrRateLimited          = errors.New("rate limited")            // 429
-	ErrPeer                 = errors.New("peer failed")             // 502: the other product answered wrongly or not at all
+	ErrPeer                 = errors.New("peer failed")             // 502: the other product responded wrongly or not at all
 	ErrUnavailable          = errors.New("temporarily unavailable") // 503: try again later
 	ErrPeerTimeout          = errors.New("peer timed out")          // 504
 )

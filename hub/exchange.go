@@ -44,7 +44,7 @@ func Exchange(do Doer, req *http.Request) (Response, error) {
 		return Response{}, exchangeError(err)
 	}
 	if len(body) > MaxResponseBytes {
-		return Response{}, Errorf(ErrPeer, CodePeerResponse, "The other product answered more than %d KiB.", MaxResponseBytes>>10)
+		return Response{}, Errorf(ErrPeer, CodePeerResponse, "The other product responded with more than %d KiB.", MaxResponseBytes>>10)
 	}
 	return Response{Status: res.StatusCode, Header: res.Header, Body: body}, nil
 }
@@ -62,7 +62,7 @@ func exchangeError(err error) error {
 	}
 	var netErr net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout() {
-		return Errorf(ErrPeerTimeout, CodePeerTimeout, "The other product did not answer in time.").WithCause(err)
+		return Errorf(ErrPeerTimeout, CodePeerTimeout, "The other product did not respond in time.").WithCause(err)
 	}
 	unreachable := Errorf(ErrPeer, CodePeerUnreachable, "The other product cannot be reached.").WithCause(err)
 	var dnsErr *net.DNSError
@@ -76,7 +76,7 @@ func exchangeError(err error) error {
 		unreachable.Detail = "The other product's host refuses the connection: nothing listens on that port."
 		unreachable.Extensions = Extensions{ReasonMember: "connection_refused"}
 	case errors.Is(err, http.ErrSchemeMismatch):
-		unreachable.Detail = "The other product's host answers on that port without TLS."
+		unreachable.Detail = "The other product's host responds on that port without TLS."
 		unreachable.Extensions = Extensions{ReasonMember: "tls"}
 	case errors.As(err, &certificateErr), errors.As(err, &recordErr):
 		unreachable.Detail = "The other product's host has no valid certificate for that address."
@@ -120,7 +120,7 @@ func (r Response) StatusError() error {
 		err.RetryAfter = r.retryAfter()
 		return err
 	}
-	err := Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", r.Status).WithCause(PeerHTTPStatus(r.Status))
+	err := Errorf(ErrPeer, CodePeerFailed, "The other product responded with status %d.", r.Status).WithCause(PeerHTTPStatus(r.Status))
 	if r.Status == http.StatusNotFound || r.Status >= 300 && r.Status <= 399 {
 		err.Extensions = Extensions{ReasonMember: "wrong_address"}
 	}
@@ -141,7 +141,7 @@ func (r Response) retryAfter() time.Duration {
 func (r Response) DecodeJSON(target any) error {
 	if err := json.Unmarshal(r.Body, target); err != nil {
 		// Without the cause, which may quote the body.
-		return Errorf(ErrPeer, CodePeerResponse, "The other product answered something else than was asked for; is it the address of its API?")
+		return Errorf(ErrPeer, CodePeerResponse, "The other product responded with something else than was asked for; is it the address of its API?")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func generateCommand() *cobra.Command {
 	flags.StringVar(&l.EventType, "event-type", payload.NotedEvent, "type of the events that webhooks bring")
 	flags.IntVar(&l.Connections, "connections", 64, "keep-alive connections, one POST at a time on each")
 	flags.IntVar(&l.Events, "events", 20000, "events to send")
-	flags.Float64Var(&l.Rate, "rate", 0, "events per second, 0 = as fast as answers come")
+	flags.Float64Var(&l.Rate, "rate", 0, "events per second, 0 = as fast as responses come")
 	flags.DurationVar(&l.Duration, "duration", 0, "stop after this time even if events are left, 0 = no limit")
 	flags.IntVar(&l.Size, "size", 1024, "bytes of each event's data object")
 	flags.Uint64Var(&l.First, "first", 0, "number of the first event")

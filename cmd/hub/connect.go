@@ -26,11 +26,11 @@ under which the peer's /integrations lies and usually ends in /api/v1.
 
 The hub asks the peer who it is, registers its own webhook there, and hands over a
 secret and a key. Connecting again renews both. Another account of the same product is
-refused until the integration there is has been revoked. Where the peer takes the key but not
-the registration, the integration is made, the hub goes on trying, and the exit code
-is 6. Where the peer is not what was said, nothing is made, and the error says what is
-wrong: a name that DNS does not know, a port where nothing listens, a certificate, an
-address that is no base of an API, another product, or the key.`,
+refused until the existing integration has been revoked. If the peer takes the key but
+not the registration, the integration is made, the hub goes on trying, and the exit code
+is 6. If another product than --peer responds, nothing is stored. Nor is it after any
+other failure; the error says what is wrong: a name that DNS does not know, a port where
+nothing listens, a certificate, an address that is no base of an API, or the key.`,
 		Example: `  HUB_PEER_KEY=cli_live_… hub connect https://clinic.example.com/api/v1 --tenant Acme --peer clinic
   hub connect https://clinic.example.com/api/v1 --tenant Acme --peer clinic --key @key.txt --feature reminders`,
 		Args: exactly("the peer's API_URL"),
@@ -57,7 +57,7 @@ address that is no base of an API, another product, or the key.`,
 			if err != nil {
 				return err
 			}
-			a.note("%s answers at %s", terminal.Printable(reply.Value.Product), terminal.Printable(reply.Value.APIURL))
+			a.note("%s responds at %s", terminal.Printable(reply.Value.Product), terminal.Printable(reply.Value.APIURL))
 			if err := a.printIntegration(reply); err != nil {
 				return err
 			}

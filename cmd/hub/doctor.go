@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +44,7 @@ their rows, a day at a time, which takes a while on a large log.`,
 				}
 			}
 			if failed > 0 {
-				return &failure{code: exitConfig, err: errors.New("the hub is not well: see above")}
+				return &failure{code: exitConfig, err: fmt.Errorf("%s failed: see above what to do", countText(failed, "check"))}
 			}
 			return nil
 		},

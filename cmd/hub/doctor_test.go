@@ -22,11 +22,11 @@ func TestDoctor(t *testing.T) {
 	well := c.among(serverEnv(c.dir, s.database+"&synchronous_commit=on", s.redis))
 	shown := well.run("doctor").requireOK()
 	for _, line := range []string{
-		`database +ok +PostgreSQL \d+.* answers in `, `connections +(ok|warning) +up to 47 of the \d+ that PostgreSQL accepts`, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
+		`database +ok +PostgreSQL \d+.* responds in `, `connections +(ok|warning) +up to 47 of the \d+ that PostgreSQL accepts`, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
 		`migrations +ok +the schema of scheduling is at version \d+`, `migrations +ok +the schema of messaging is at version \d+`, `migrations +ok +the schema of clinic is at version \d+`,
 		`partitions +ok`, `backlog +ok +0 deliveries overdue`, `sum +ok +accepted 3 = delivered 3 \+ parked 0 \+ pending 0 \+ failed 0$`,
 		`events +ok +every delivery has its event$`, `attempts +ok +none is missing$`, `disk +(ok|warning) +.* free on the disk of the data directory`,
-		`redis +ok +answers in`, `egress +(ok|warning) +private networks are refused`,
+		`redis +ok +responds in`, `egress +(ok|warning) +private networks are refused`,
 	} {
 		require.Regexp(t, `(?m)^`+line, shown)
 	}
@@ -38,7 +38,7 @@ func TestDoctor(t *testing.T) {
 
 	// A Redis that is away loses nothing.
 	alone := well.withEnv("HUB_REDIS_URL", "redis://:canary@127.0.0.1:1/0").run("doctor")
-	require.Regexp(t, `(?m)^redis +warning +Redis does not answer`, alone.requireOK())
+	require.Regexp(t, `(?m)^redis +warning +Redis does not respond`, alone.requireOK())
 	require.NotContains(t, alone.stdout+alone.stderr, "canary")
 
 	// A delivery that is neither delivered, parked, pending nor failed is noticed.
@@ -46,7 +46,7 @@ func TestDoctor(t *testing.T) {
 	lost := well.run("doctor")
 	require.Equal(t, 3, lost.code)
 	require.Regexp(t, `(?m)^sum +FAILED +\d{4}-\d\d-\d\d: accepted 3 ≠ delivered 2 `, lost.stdout)
-	require.Contains(t, lost.stderr, "the hub is not well")
+	require.Contains(t, lost.stderr, "1 check failed: see above what to do")
 	require.Equal(t, 3, well.run("doctor", "-o", "json").code)
 
 	s.exec(t, `delete from hub.events where seq = (select seq from hub.events order by seq desc limit 1)`)
@@ -70,7 +70,7 @@ func TestDoctorWithoutHub(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(c.dir, "data"), "it changes nothing")
 	away := c.withEnv("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("doctor")
 	require.Equal(t, 3, away.code)
-	require.Regexp(t, `(?m)^database +FAILED +PostgreSQL does not answer`, away.stdout)
+	require.Regexp(t, `(?m)^database +FAILED +PostgreSQL does not respond`, away.stdout)
 	require.NotContains(t, away.stdout+away.stderr, "canary")
 	c.withEnv("HUB_DATABASE_URL", "mysql://x").run("doctor").requireFails(3, "HUB_DATABASE_URL must be a URL that begins with postgres://")
 }

@@ -72,7 +72,7 @@ func (a *app) report(err error) {
 	}
 	first, rest, _ := strings.Cut(text, "\n")
 	_, _ = fmt.Fprintf(a.err, "%s %s\n", a.errPaint(red, "error:"), terminal.Printable(first))
-	for line := range strings.SplitSeq(rest, "\n") { // indented, so that no answer of a server can pass for one of ours
+	for line := range strings.SplitSeq(rest, "\n") { // indented, so that no response of a server can pass for one of ours
 		if line = strings.TrimSpace(line); line != "" {
 			_, _ = fmt.Fprintf(a.err, "  %s\n", terminal.Printable(line))
 		}
@@ -148,7 +148,7 @@ func peerHint(problem *client.Problem) string {
 		if problem.Reason == "not_asked" {
 			return "name the other product: --peer"
 		}
-		return "check API_URL, or name the product that answers there: --peer"
+		return "check API_URL, or name the product that responds there: --peer"
 	case "remote_key_rejected":
 		return "the address is right and the key is not: have the other product's administrator issue another one (HUB_PEER_KEY)"
 	case "environment_mismatch":

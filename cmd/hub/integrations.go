@@ -147,7 +147,7 @@ func newIntegrationsTest(a *app) *cobra.Command {
 			err = a.printCreated(reply.Raw, test.Status, "ok", yesNo(test.OK), "status", test.Status, "error", test.Error, "code", test.Code,
 				"version", test.Version, "features", strings.Join(test.Features, ","), "duration", fmt.Sprintf("%d ms", test.DurationMS))
 			if err == nil && !test.OK {
-				err = errors.New("the peer is not well: " + test.Error)
+				err = errors.New("the peer failed the check: " + test.Error)
 			}
 			return err
 		},

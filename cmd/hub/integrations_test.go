@@ -156,7 +156,7 @@ func TestIntegrations(t *testing.T) {
 	away := h.run("integrations", "test", made[0])
 	require.Equal(t, 1, away.code, "the peer ended it: %s", away.stdout+away.stderr)
 	require.Regexp(t, `(?m)^ok +no`, away.stdout)
-	require.Contains(t, away.stderr, "the peer is not well")
+	require.Contains(t, away.stderr, "the peer failed the check")
 }
 
 // TestShowsReceivedEventWithItsResponse: what a peer sent is shown with the response it got.
@@ -225,17 +225,17 @@ func TestConnectNamesTheCause(t *testing.T) {
 	}{
 		"DNS":              {"https://name.invalid/api/v1", nil, []string{"not known to DNS. (peer_unreachable, ", "check the spelling of API_URL's host"}},
 		"refused port":     {port, nil, []string{"nothing listens on that port. (peer_unreachable, ", "check the port of API_URL"}},
-		"TLS":              {strings.Replace(o.URL, "http:", "https:", 1), nil, []string{"answers on that port without TLS. (peer_unreachable, ", "check that API_URL's scheme"}},
-		"wrong base":       {o.URL + "/elsewhere", nil, []string{"answered with status 404. (peer_failed, ", base}},
-		"redirect":         {answer("/moved", 302, "text/html", "", "Location", "/login"), nil, []string{"answered with status 302. (peer_failed, ", base}},
+		"TLS":              {strings.Replace(o.URL, "http:", "https:", 1), nil, []string{"responds on that port without TLS. (peer_unreachable, ", "check that API_URL's scheme"}},
+		"wrong base":       {o.URL + "/elsewhere", nil, []string{"responded with status 404. (peer_failed, ", base}},
+		"redirect":         {answer("/moved", 302, "text/html", "", "Location", "/login"), nil, []string{"responded with status 302. (peer_failed, ", base}},
 		"a page":           {answer("/page", 200, "text/html", "<html>"), nil, []string{"something else than was asked for", "(peer_answer, ", base}},
 		"wrong key":        {answer("/key", 401, "application/json", "{}"), nil, []string{"refuses the key", "(remote_key_rejected, ", "the address is right and the key is not"}},
-		"another product":  {answer("/other", 200, "application/json", strings.Replace(good, "crm", "erp", 1)), nil, []string{"The product erp answers at this address, not crm. (unexpected_product, ", "--peer"}},
-		"hosted product":   {h.url + "/notes/api/v1", []string{"--key", h.peerKey()}, []string{"The product notes answers at this address, not crm. (unexpected_product, "}},
-		"not active":       {answer("/off", 200, "application/json", strings.Replace(good, "active", "suspended", 1)), nil, []string{"says that it is not active. (peer_not_active, "}},
+		"another product":  {answer("/other", 200, "application/json", strings.Replace(good, "crm", "erp", 1)), nil, []string{"The product erp responds at this address, not crm. (unexpected_product, ", "--peer"}},
+		"hosted product":   {h.url + "/notes/api/v1", []string{"--key", h.peerKey()}, []string{"The product notes responds at this address, not crm. (unexpected_product, "}},
+		"not active":       {answer("/off", 200, "application/json", strings.Replace(good, "active", "suspended", 1)), nil, []string{"reports that it is not active. (peer_not_active, "}},
 		"test key":         {o.URL, []string{"--key", "crm_test_key"}, []string{"Live and test data never mix", "(environment_mismatch, ", "--environment test"}},
 		"too many":         {answer("/limited", 429, "application/json", "{}"), nil, []string{"takes no more requests for the moment. (peer_limited, "}},
-		"an inner mistake": {answer("/broken", 500, "text/plain", "oops"), nil, []string{"answered with status 500. (peer_failed, "}},
+		"an inner mistake": {answer("/broken", 500, "text/plain", "oops"), nil, []string{"responded with status 500. (peer_failed, "}},
 	} {
 		t.Log(name)
 		flags := append([]string{"connect", c.url, "--tenant", h.board.TenantID, "--peer", "crm", "--key", "crm_live_key"}, c.flags...)
@@ -244,7 +244,7 @@ func TestConnectNamesTheCause(t *testing.T) {
 	require.Empty(t, h.run("integrations", "list", "-q").requireOK(), "nothing is stored")
 	made := h.run("connect", h.url+"/notes", "--tenant", h.board.TenantID, "--peer", "notes", "--key", h.peerKey())
 	made.requireOK()
-	require.Contains(t, made.stderr, "notes answers at "+h.url+"/notes/api/v1\n", "the base that was left out is found")
+	require.Contains(t, made.stderr, "notes responds at "+h.url+"/notes/api/v1\n", "the base that was left out is found")
 }
 
 // TestListenBeforeAProduct: what a peer sends to a product goes through the listener,

@@ -29,7 +29,7 @@ func newListen(a *app) *cobra.Command {
 		Use:   "listen",
 		Short: "Receive webhooks here, and check their signatures",
 		Long: `Receive webhooks on a loopback address and print one line for each: what it is,
-and whether both of its signatures hold.
+and whether both of its signatures are valid.
 
 With --tenant it subscribes itself to the tenant's events at a hub on this machine,
 and unsubscribes when it ends. Without, give the endpoint's secret in

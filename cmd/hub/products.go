@@ -50,7 +50,7 @@ func newProductsCreate(a *app) *cobra.Command {
 			return a.printCreated(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title)
 		},
 	}
-	cmd.Flags().StringVar(&in.Prefix, "prefix", "", "begin of the keys of the product's tenants")
+	cmd.Flags().StringVar(&in.Prefix, "prefix", "", "prefix of the keys of the product's tenants")
 	cmd.Flags().StringVar(&in.Title, "title", "", "name for people")
 	validationFlag(cmd, &in.Validation)
 	return cmd
@@ -207,7 +207,7 @@ receivers that read "product" in events.`,
 		},
 	}
 	settingFlags(cmd)
-	cmd.Flags().StringVar(&prefix, "prefix", "", "begin of new keys of the product's tenants")
+	cmd.Flags().StringVar(&prefix, "prefix", "", "prefix of new keys of the product's tenants")
 	return cmd
 }
 

@@ -54,7 +54,7 @@ func TestProxyExample(t *testing.T) {
 	c.ok("endpoints", "ping", refused.ID)
 	awaitCondition(t, func() bool {
 		deliveries := strings.Fields(c.ok("deliveries", "list", "--endpoint", refused.ID, "-q"))
-		return len(deliveries) == 1 && strings.Contains(c.ok("deliveries", "show", deliveries[0]), "the egress proxy "+address+" answered CONNECT with 403")
+		return len(deliveries) == 1 && strings.Contains(c.ok("deliveries", "show", deliveries[0]), "the egress proxy "+address+" responded to CONNECT with 403")
 	})
 	require.NotContains(t, s.Output(), "a-password")
 }

@@ -144,7 +144,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 		got := c.run(append(command, "--url", o.URL+path, "--token", "x")...)
 		require.Equal(t, 1, got.code, "%s %s: %s%s", path, command, got.stdout, got.stderr)
 		require.Empty(t, got.stdout)
-		for _, text := range []string{"what answers at " + o.URL + path + "/api/v1/", "is not a hub: 20", "check --url (HUB_URL)", "--endpoint-url"} {
+		for _, text := range []string{"what responds at " + o.URL + path + "/api/v1/", "is not a hub: 20", "check --url (HUB_URL)", "--endpoint-url"} {
 			require.Contains(t, got.stderr, text, "%s %s", path, command)
 		}
 	}

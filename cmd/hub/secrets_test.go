@@ -140,7 +140,7 @@ func TestCanaries(t *testing.T) {
 
 	// A database that does not let it in.
 	waits := c.among(also(env, "HUB_DATABASE_URL", "postgres://hub:"+databasePassword+"@127.0.0.1:1/hub", "HUB_DATA_DIR", filepath.Join(c.dir, "other"))).start("serve")
-	waits.await(waits.stderr, "the database does not answer yet")
+	waits.await(waits.stderr, "the database does not respond yet")
 	secrets.requireAbsent(t, "a command line", commandLines(t))
 	require.Zero(t, waits.interrupt(), "it ended as it was asked to")
 	secrets.requireAbsent(t, "what a waiting serve wrote", waits.stderr.String()+waits.stdout.String())

@@ -109,7 +109,7 @@ func newTenantsDelete(a *app) *cobra.Command {
 		Use:   "delete TENANT",
 		Short: "Delete a tenant of an external product, with its keys, endpoints and log",
 		Long: `Delete a tenant of an external product. Its keys and endpoints end at once, and what
-waits is not sent; a job of the hub erases the payloads and answers of its log. This
+waits is not sent; a job of the hub erases the payloads and responses of its log. This
 cannot be undone, so it asks first. Tenants of hosted products are deleted by the
 product itself.`,
 		Example: `  hub tenants delete Acme

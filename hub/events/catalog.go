@@ -77,7 +77,7 @@ func hubCatalog() []Described {
 		{"The first delivery of an episode was parked. The hub sends what is parked when the receiver takes deliveries again.", DeliveryParked{
 			HubSubject: subject, EndpointID: id, URL: url, DeliveryID: "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e0001", ParkedType: "invoice.created", Reason: "retries_exhausted",
 		}},
-		{"The peer of an integration fails its checks or its registration. Deliveries to it are parked.", IntegrationError{subject, id, "clinic", "the peer answered 503", at}},
+		{"The peer of an integration fails its checks or its registration. Deliveries to it are parked.", IntegrationError{subject, id, "clinic", "the peer responded with 503", at}},
 		{"An integration that failed is active again.", IntegrationRecovered{subject, id, "clinic", before, at}},
 		{"An API key ends within seven days.", KeyExpiring{subject, id, "web shop", "a1B2", at.AddDate(0, 0, 7)}},
 		{"Received entries wait for a person to decide.", InboxWaiting{subject, 1, at}},

@@ -46,7 +46,7 @@ type PatientDeleted struct {
 	Email             *string   `json:"email"`
 	PhoneShared       bool      `json:"phone_shared"` // another person has the number too
 	Phones            []string  `json:"phones"`       // earlier and linked numbers
-	Names             []string  `json:"names"`        // that the record had earlier, the newest first, at most 20; empty unless there are phones. They say whose a number in phones was, and nothing of phone and email
+	Names             []string  `json:"names"`        // that the record had earlier, the newest first, at most 20; empty unless there are phones. They help to identify the owner of a number in `phones`; do not match `phone` or `email` by them
 	EmailShared       bool      `json:"email_shared"` // another person has the address too
 	DeletionRequestID string    `json:"deletion_request_id"`
 	RequestedAt       time.Time `json:"requested_at"` // UTC, whole seconds

@@ -36,7 +36,7 @@ func Stream(c huma.Context, write func(ctx context.Context, w io.Writer) error, 
 		defer func() {
 			if p := recover(); p != nil {
 				_ = conn.Close()
-				onError(fmt.Errorf("writing a streamed answer: panic: %v\n%s", p, debug.Stack()))
+				onError(fmt.Errorf("writing a streamed response: panic: %v\n%s", p, debug.Stack()))
 			}
 		}()
 		err := write(ctx, w)

@@ -14,7 +14,7 @@ const (
 )
 
 // errNoAnswer is the error of a dependency that did not answer in time.
-var errNoAnswer = errors.New("no answer in time")
+var errNoAnswer = errors.New("no response in time")
 
 // dependency is a server that is probed. At most one probe runs: clients of servers that hang
 // may ignore their contexts for long.

@@ -67,7 +67,7 @@ func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, ful
 		err = db.Ping(ctx)
 	}
 	if err != nil {
-		report(Finding{"database", FindingFailed, "PostgreSQL does not answer: " + oneLine(err), advice})
+		report(Finding{"database", FindingFailed, "PostgreSQL does not respond: " + oneLine(err), advice})
 	} else {
 		defer db.Close()
 		checkDatabase(ctx, db, report)
@@ -141,7 +141,7 @@ func databaseFinding(version string, number int, durable string, elapsed time.Du
 	case durable == "off":
 		return Finding{"database", FindingFailed, "synchronous_commit is off: a crash of the server loses accepted events", "set synchronous_commit = on"}
 	}
-	return Finding{"database", FindingOK, fmt.Sprintf("PostgreSQL %s answers in %s", version, elapsed.Round(10*time.Microsecond)), ""}
+	return Finding{"database", FindingOK, fmt.Sprintf("PostgreSQL %s responds in %s", version, elapsed.Round(10*time.Microsecond)), ""}
 }
 
 // checkMigrations checks every schema and reports whether the hub's own can be read.
@@ -219,10 +219,10 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 	defer client.Close()
 	start := time.Now()
 	if err := client.Ping(ctx).Err(); err != nil {
-		report(Finding{"redis", FindingWarning, "Redis does not answer: " + err.Error(), "nothing is lost: limits are counted per process and retries come up to 3 s late until it is back"})
+		report(Finding{"redis", FindingWarning, "Redis does not respond: " + err.Error(), "nothing is lost: limits are counted per process and retries come up to 3 s late until it is back"})
 		return
 	}
-	report(Finding{"redis", FindingOK, "answers in " + time.Since(start).Round(10*time.Microsecond).String(), ""})
+	report(Finding{"redis", FindingOK, "responds in " + time.Since(start).Round(10*time.Microsecond).String(), ""})
 }
 
 // checkEgress checks that the guard refuses private addresses, that an egress proxy takes

@@ -19,7 +19,7 @@ func TestDatabaseFinding(t *testing.T) {
 		require.Equal(t, Finding{"database", FindingFailed, "PostgreSQL " + version + " is too old", "use version 15 or newer"}, got)
 	}
 	for version, number := range map[string]int{"15.0": 150000, "16beta1": 160000, "18.1": 180001} {
-		require.Equal(t, Finding{"database", FindingOK, "PostgreSQL " + version + " answers in 1ms", ""}, databaseFinding(version, number, "on", time.Millisecond))
+		require.Equal(t, Finding{"database", FindingOK, "PostgreSQL " + version + " responds in 1ms", ""}, databaseFinding(version, number, "on", time.Millisecond))
 		require.Equal(t, FindingFailed, databaseFinding(version, number, "off", time.Millisecond).Status)
 	}
 }

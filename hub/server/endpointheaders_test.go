@@ -95,7 +95,7 @@ func TestEndpointHeadersAreChecked(t *testing.T) {
 		refused(`{"X-A":"`+value+`"}`, "must be 1 to 4096 printable ASCII characters")
 	}
 	refused(`{"X-A":"***Qz"}`, "is masked")
-	refused(`{"X-A":"1","x-a":"2"}`, "stands twice")
+	refused(`{"X-A":"1","x-a":"2"}`, "occurs twice")
 	var many []string
 	for i := range 11 {
 		many = append(many, fmt.Sprintf(`"X-%d":"v"`, i))

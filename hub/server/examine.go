@@ -25,7 +25,7 @@ func (s *Server) examine(ctx context.Context) []api.HealthCheck {
 	groups := []func(report func(Finding)){
 		func(report func(Finding)) {
 			if err := db.Ping(ctx); err != nil {
-				report(Finding{"database", FindingFailed, "PostgreSQL does not answer: " + oneLine(err), "check that it runs and that HUB_DATABASE_URL is right"})
+				report(Finding{"database", FindingFailed, "PostgreSQL does not respond: " + oneLine(err), "check that it runs and that HUB_DATABASE_URL is right"})
 				return
 			}
 			checkDatabase(ctx, db, report)
@@ -62,9 +62,9 @@ func (s *Server) redisFinding(ctx context.Context) Finding {
 	}
 	start := time.Now()
 	if _, err := s.probes.ping(ctx); err != nil {
-		return Finding{"redis", FindingWarning, "Redis does not answer: " + oneLine(err), "nothing is lost: limits are counted per process and retries come up to 3 s late until it is back"}
+		return Finding{"redis", FindingWarning, "Redis does not respond: " + oneLine(err), "nothing is lost: limits are counted per process and retries come up to 3 s late until it is back"}
 	}
-	return Finding{"redis", FindingOK, "answers in " + time.Since(start).Round(10*time.Microsecond).String(), ""}
+	return Finding{"redis", FindingOK, "responds in " + time.Since(start).Round(10*time.Microsecond).String(), ""}
 }
 
 // sweepFinding judges the time since the sweep last succeeded in this process.

@@ -101,10 +101,10 @@ func (h *hook) check(header http.Header, body []byte, now time.Time) {
 		return // the answer that brings the secret may come later than the first delivery
 	}
 	if !hub.VerifyBody(header.Get("X-Webhook-Signature"), body, h.secrets...) {
-		h.bad = append(h.bad, "X-Webhook-Signature does not hold")
+		h.bad = append(h.bad, "X-Webhook-Signature is not valid")
 	}
 	if !hub.VerifyStandard(header.Get("webhook-signature"), header.Get("webhook-id"), header.Get("webhook-timestamp"), body, now, h.secrets...) {
-		h.bad = append(h.bad, "webhook-signature does not hold")
+		h.bad = append(h.bad, "webhook-signature is not valid")
 	}
 	if !strings.Contains(string(body), `"id":"`+header.Get("webhook-id")+`"`) {
 		h.bad = append(h.bad, "webhook-id is not the event's")

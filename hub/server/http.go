@@ -103,7 +103,7 @@ func (p *healthHandlers) readiness(c *fiber.Ctx) error {
 	}
 	databaseErr, redisErr := p.ping(c.UserContext())
 	if databaseErr != nil {
-		return unready("database_unavailable", "The database does not answer.").WithCause(databaseErr)
+		return unready("database_unavailable", "The database does not respond.").WithCause(databaseErr)
 	}
 	redis := "ok"
 	if redisErr != nil {

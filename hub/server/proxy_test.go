@@ -64,7 +64,7 @@ func TestEgressProxy(t *testing.T) {
 	id := a.publish("refused", `{}`)
 	require.Eventually(t, func() bool {
 		attempts := a.delivery(id, refused)["attempts"].([]any)
-		return len(attempts) > 0 && attempts[0].(map[string]any)["error"] == "connecting: the egress proxy "+address+" answered CONNECT with 403"
+		return len(attempts) > 0 && attempts[0].(map[string]any)["error"] == "connecting: the egress proxy "+address+" responded to CONNECT with 403"
 	}, soon, 5*tick)
 	require.Regexp(t, `\nhub_egress_proxy_failures_total [1-9]`, a.call("GET", "/metrics", "", "").text)
 	require.NotContains(t, a.log.String(), "a-password")

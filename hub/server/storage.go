@@ -245,10 +245,10 @@ func waitForDatabase(ctx context.Context, url string, timeout time.Duration, log
 			return fmt.Errorf("%w: %w", ErrNoDatabase, err)
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%w: no answer in %s: %w", ErrNoDatabase, timeout, err)
+			return fmt.Errorf("%w: no response in %s: %w", ErrNoDatabase, timeout, err)
 		}
 		if !logged {
-			log.Warn("the database does not answer yet; waiting", "for", timeout.String(), "error", err)
+			log.Warn("the database does not respond yet; waiting", "for", timeout.String(), "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -24,7 +24,7 @@ func TestWaitingForTheDatabase(t *testing.T) {
 	const patience = time.Second // a busy machine needs some for the first try
 	err := waitForDatabase(t.Context(), "postgres://hub:canary@127.0.0.1:1/hub", patience, log)
 	require.ErrorIs(t, err, ErrNoDatabase)
-	require.ErrorContains(t, err, "no answer in 1s")
+	require.ErrorContains(t, err, "no response in 1s")
 	require.NotContains(t, err.Error()+said.String(), "canary")
 	require.Contains(t, said.String(), "waiting")
 

@@ -98,7 +98,7 @@ func (Connector) Decode(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 		}
 	}
 	if !holds {
-		return nil, hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "The signature does not hold.")
+		return nil, hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "The signature is not valid.")
 	}
 	var a activity
 	if err := json.Unmarshal(in.Body, &a); err != nil {

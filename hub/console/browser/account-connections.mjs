@@ -49,7 +49,7 @@ async function pairs(browser) {
 	await shows(page, place.number, "dl");
 	await look(page, "account-connection-connected");
 	await act("POST", "/sandbox/connections/1/offline");
-	await shows(page, "Network does not answer", "main [role=status]");
+	await shows(page, "Network does not respond", "main [role=status]");
 	await look(page, "account-connection-offline");
 	await act("POST", "/sandbox/connections/1/online");
 	await shows(page, "Connected", "main [role=status]");

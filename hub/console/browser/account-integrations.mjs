@@ -92,7 +92,7 @@ async function fails(browser) {
 	await page.route("**/api/v1/integrations", (route) => route.abort());
 	for (const path of ["integrations", "connect"]) {
 		await page.goto(`${base}/${path}`);
-		await shows(page, "The hub does not answer.");
+		await shows(page, "The hub does not respond.");
 		await look(page, `account-${path}-error-${place.product}`);
 	}
 	await page.unroute("**/api/v1/integrations");

@@ -14,7 +14,7 @@ async function keys(browser) {
 	await look(page, `account-keys-empty-${place.product}`);
 	await page.getByRole("button", { name: "Create key" }).first().click();
 	await look(page, `account-keys-create-${place.product}`);
-	await page.getByRole("dialog").getByLabel("Note").fill("Front desk");
+	await page.getByRole("dialog").getByLabel("Name").fill("Front desk");
 	await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
 	const first = await secret(page);
 	await look(page, `account-keys-made-${place.product}`);
@@ -46,7 +46,7 @@ async function fails(browser) {
 	const page = await openAccount(browser, "/integrations");
 	await page.route("**/api/v1/integrations/api-keys*", (route) => (route.request().method() === "GET" ? route.abort() : route.fulfill({ status: 422, json: { status: 422, code: "validation_failed", detail: "No.", errors: [{ location: "body.scopes", message: "unknown scope nothing" }] } })));
 	await page.getByRole("link", { name: "API keys" }).click();
-	await shows(page, "The hub does not answer.");
+	await shows(page, "The hub does not respond.");
 	await look(page, `account-keys-error-${place.product}`);
 	await page.unroute("**/api/v1/integrations/api-keys*");
 	await tryAgain(page);

@@ -16,7 +16,7 @@ async function log(browser) {
 	await rows(page, 1);
 	await page.fill("input[name=token]", "tenant:019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11");
 	await page.keyboard.press("Enter");
-	await shows(page, "is no filter");
+	await shows(page, "is not a filter");
 	await page.getByLabel("Direction", { exact: true }).selectOption("inbound");
 	await shows(page, "Nothing matches these filters");
 	await look(page, `account-log-nothing-${place.product}`);
@@ -99,7 +99,7 @@ async function fails(browser) {
 	await shows(page, "There is no delivery nothing.");
 	await page.route("**/webhook-logs?*", (route) => route.abort());
 	await page.goto(`${base}/log`);
-	await shows(page, "The hub does not answer.");
+	await shows(page, "The hub does not respond.");
 	await look(page, `account-log-error-${place.product}`);
 	await page.unroute("**/webhook-logs?*");
 	await tryAgain(page);

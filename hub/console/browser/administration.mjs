@@ -35,13 +35,13 @@ async function keys(browser) {
 	await look(page, "keys");
 	await page.getByRole("button", { name: "Create key" }).click();
 	await dialog(page).getByLabel("Tenant").selectOption({ label: "Corner Bakery · shop" });
-	await dialog(page).getByLabel("Note").fill("new server");
+	await dialog(page).getByLabel("Name").fill("new server");
 	await dialog(page).getByLabel("Limit").fill("7-D");
 	const scopes = dialog(page).getByRole("combobox", { name: "Scopes" });
 	await scopes.click();
 	await page.getByRole("option", { name: "deliveries.read" }).click();
 	await scopes.fill("endpoints.manage");
-	await dialog(page).getByLabel("Note").click();
+	await dialog(page).getByLabel("Name").click();
 	await look(page, "keys-create");
 	await dialog(page).getByRole("button", { name: "Create key" }).click();
 	await shows(page, "It is shown now and never again", "[role=dialog]");

@@ -63,7 +63,7 @@ async function lists(browser) {
 	// Tokens.
 	await page.fill("input[name=token]", "bogus:1");
 	await page.keyboard.press("Enter");
-	await shows(page, "is no filter");
+	await shows(page, "is not a filter");
 	await page.fill("input[name=token]", "type:order.refused");
 	await page.keyboard.press("Enter");
 	await page.waitForURL(/type=order\.refused/);
@@ -73,7 +73,7 @@ async function lists(browser) {
 	await page.waitForURL(`${place.url}/deliveries`);
 	await page.fill("input[name=token]", "status:bogus type:order.refused");
 	await page.keyboard.press("Enter");
-	await shows(page, "“status:bogus” is no filter");
+	await shows(page, "“status:bogus” is not a filter");
 	await page.fill("input[name=token]", "type:order.refused product:shop");
 	await page.keyboard.press("Enter");
 	await page.waitForURL(/type=order\.refused&product=shop|product=shop&type=order\.refused/);

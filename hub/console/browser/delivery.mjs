@@ -43,7 +43,7 @@ async function fails(browser) {
 	await page.unroute("**/api/v1/deliveries/*");
 	await page.route("**/api/v1/deliveries/*", (route) => route.abort());
 	await page.goto(`${place.url}/deliveries/${id}`);
-	await shows(page, "The hub does not answer.");
+	await shows(page, "The hub does not respond.");
 	await look(page, "delivery-error");
 }
 

@@ -148,7 +148,7 @@ async function acts(browser) {
 	await shows(page, "One key at a time, in the order of acceptance", "dl");
 	await page.getByRole("button", { name: "Change settings" }).click();
 	expect(await dialog(page).getByLabel("Ordered").isChecked(), "the form shows that it is ordered");
-	await dialog(page).getByLabel("Note").fill("Stock");
+	await dialog(page).getByLabel("Description").fill("Stock");
 	await dialog(page).getByRole("button", { name: "Change settings" }).click();
 	await shows(page, "Stock", "h1");
 	await shows(page, "One key at a time, in the order of acceptance", "dl");
@@ -175,7 +175,7 @@ async function acts(browser) {
 		await page.getByRole("button", { name: "Check" }).click();
 		await shows(page, words);
 	};
-	await check(`Host: x\nX-Webhook-Signature: ${sign(secret, body)}`, body, secret, "The signature holds.");
+	await check(`Host: x\nX-Webhook-Signature: ${sign(secret, body)}`, body, secret, "The signature is valid.");
 	await check(`X-Webhook-Signature: ${sign(secret, body)}`, '{ "note": "S\\u00e3o", "n": 1 }', "", "The JSON was encoded again");
 	await look(page, "endpoint-debugger");
 	await check(`X-Webhook-Signature: ${sign(place.secret, body)}`, body, secret, "The secret was rotated");
@@ -215,7 +215,7 @@ async function fails(browser) {
 	await page.unroute("**/api/v1/endpoints/*");
 	await page.route("**/api/v1/endpoints/*", (route) => route.abort());
 	await page.reload();
-	await shows(page, "The hub does not answer.");
+	await shows(page, "The hub does not respond.");
 	await look(page, "endpoint-error");
 }
 

@@ -85,7 +85,7 @@ async function fails(browser) {
 	await page.unroute("**/api/v1/integrations/*");
 	await page.route("**/api/v1/integrations/*", (route) => route.abort());
 	await page.reload();
-	await shows(page, "The hub does not answer.");
+	await shows(page, "The hub does not respond.");
 	await page.unroute("**/api/v1/integrations/*");
 	// Support reads, and sees why there are no buttons.
 	place.email = place.support;

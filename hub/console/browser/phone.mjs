@@ -60,7 +60,7 @@ async function fails(browser) {
 	await page.unroute("**/messaging/sandbox/phones");
 	await page.route("**/messaging/sandbox/phones", (route) => route.fulfill({ status: 404, json: {} }));
 	await page.goto(`${place.url}/phone`);
-	await shows(page, "The sandbox is not here");
+	await shows(page, "The sandbox is off");
 	await look(page, "phone-off");
 }
 

@@ -59,7 +59,7 @@ func checkProbe(t *testing.T, c Case) {
 		require.NoError(t, err)
 		require.NoError(t, status.CheckUsable(c.Connection.Product))
 		require.Equal(t, c.Connection.Product, status.Product)
-		require.Empty(t, status.URL, "nothing else answered")
+		require.Empty(t, status.URL, "nothing else responded")
 	}
 	s.requireBodiesClosed(t, "good")
 	for _, request := range s.recorded() {
@@ -212,7 +212,7 @@ func checkActions(t *testing.T, c Case) {
 			faultyResponse{"404", respondWith(404, `{"code":"unknown_phone"}`), hub.ErrNotFound, "unknown_phone"},
 			faultyResponse{"409", respondWith(409, `{"code":"Slot!"}`), hub.ErrConflict, "peer_refused"},
 			faultyResponse{"422", echoHeader(422), hub.ErrInvalid, ""})
-		rows = withoutResponse(rows, "body []") // an answer like any other
+		rows = withoutResponse(rows, "body []") // a response like any other
 		c.checkFaultyResponses(t, rows, func(ctx context.Context, do hub.Doer, connection hub.Connection) error {
 			_, err := actor.Act(ctx, do, connection, call)
 			return err

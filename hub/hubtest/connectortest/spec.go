@@ -29,7 +29,7 @@ func checkSpec(t *testing.T, c Case) {
 	keys := make(map[string]bool)
 	for _, field := range s.Fields {
 		require.Regexp(t, fieldKey, field.Key)
-		require.False(t, keys[field.Key], "field %s stands twice", field.Key)
+		require.False(t, keys[field.Key], "field %s occurs twice", field.Key)
 		keys[field.Key] = true
 		require.NotEmpty(t, field.Label, field.Key)
 		if field.Key == hub.FieldKey || field.Key == hub.FieldSecret {
@@ -82,6 +82,6 @@ func requireList(t *testing.T, list []string, form *regexp.Regexp) {
 	t.Helper()
 	for i, name := range list {
 		require.Regexp(t, form, name)
-		require.NotContains(t, list[:i], name, "%s stands twice", name)
+		require.NotContains(t, list[:i], name, "%s occurs twice", name)
 	}
 }

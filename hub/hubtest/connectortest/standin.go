@@ -99,7 +99,7 @@ func (s *standIn) requireBodiesClosed(t *testing.T, name string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	require.Zero(t, s.openBodies, "%s: an answer was not closed", name)
+	require.Zero(t, s.openBodies, "%s: a response was not closed", name)
 	require.LessOrEqual(t, s.read, int64(hub.MaxResponseBytes+4096), "%s: too much was read", name)
 }
 

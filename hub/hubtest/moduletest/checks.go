@@ -250,11 +250,11 @@ func checkPresenter(t *testing.T, _ Case, h *Hub) {
 	integration := module.Integration{ID: uuid.New(), TenantID: uuid.New(), Environment: hub.Live, Product: "peer", Status: "active", LocalKeyLast4: "abcd"}
 	raw, err := json.Marshal(shapes.PresentConnect(integration))
 	require.NoError(t, err)
-	require.Regexp(t, `^\{.+\}$`, string(raw), "connect is answered with an object")
+	require.Regexp(t, `^\{.+\}$`, string(raw), "connect responds with an object")
 	for _, list := range [][]module.Integration{nil, {}, {integration}} {
 		raw, err := json.Marshal(shapes.PresentStatus(list))
 		require.NoError(t, err)
-		require.Regexp(t, `^[\[{]`, string(raw), "status is answered with a list or an object, also of nothing")
+		require.Regexp(t, `^[\[{]`, string(raw), "status responds with a list or an object, also of nothing")
 	}
 }
 

@@ -60,7 +60,7 @@ func (c *Document) CheckResponse(base string, res *http.Response, body []byte) e
 		return nil
 	}
 	if err := c.check(op, res, body); err != nil {
-		return fmt.Errorf("%s /%s answered %d, which its OpenAPI document has otherwise: %w\n%.600s", op.method, strings.Join(op.segments, "/"), res.StatusCode, err, body)
+		return fmt.Errorf("%s /%s responded with %d, which its OpenAPI document has otherwise: %w\n%.600s", op.method, strings.Join(op.segments, "/"), res.StatusCode, err, body)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 type HealthCheck struct {
 	Check  string `json:"check" maxLength:"40" example:"database" doc:"What was checked: database, connections, clock, migrations, partitions, backlog, sweep, redis or egress"`
 	Status string `json:"status" enum:"ok,warning,failed" doc:"failed: the hub does not work as it should; warning: it works, and something needs attention"`
-	Detail string `json:"detail" example:"PostgreSQL 17.2 answers in 310µs" doc:"What was found, for people"`
+	Detail string `json:"detail" example:"PostgreSQL 17.2 responds in 310µs" doc:"What was found, for people"`
 	Advice string `json:"advice" doc:"What to do; empty: nothing"`
 }
 

@@ -65,7 +65,7 @@ type streamOutput struct {
 func (a *API) stream(c *fiber.Ctx, info *requestInfo) error {
 	var query DeliveryQuery
 	if err := c.QueryParser(&query); err != nil {
-		return hub.Invalid("query", "cannot be read")
+		return hub.Invalid("query", "has a parameter that cannot be read: status_code is a number")
 	}
 	if query.StatusCode == 0 && c.Query("status_code") != "" { // which the filter takes for absent
 		return hub.Invalid("query.status_code", "must be an HTTP status: 100 to 999")
@@ -201,7 +201,7 @@ func (t *tail) checkAccess(ctx context.Context) error {
 		return fmt.Errorf("checking who watches: %w", err)
 	}
 	if operator.Role != t.role {
-		return hub.Errorf(hub.ErrForbidden, "role_changed", "The operator has another role now.")
+		return hub.Errorf(hub.ErrForbidden, "role_changed", "Your role was changed; open the stream again.")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ type Accepted struct {
 func (s *Service) Accept(ctx context.Context, caller keys.Principal, r Registration) (Accepted, error) {
 	product, hosted := s.Products(caller.Product)
 	if !hosted {
-		return Accepted{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is nothing here.")
+		return Accepted{}, hub.Errorf(hub.ErrNotFound, "not_found", "The product of this key does not run on this hub; check HUB_PRODUCTS.")
 	}
 	if err := s.checkRegistration(caller, r); err != nil {
 		return Accepted{}, err
@@ -101,7 +101,7 @@ func (s *Service) storeRegistration(ctx context.Context, product Product, caller
 			return i, secret, err
 		}
 	}
-	return i, "", hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "Another connect is under way; try again.")
+	return i, "", hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "These two accounts are being connected right now; try again in a few seconds.")
 }
 
 func (s *Service) checkRegistration(caller keys.Principal, r Registration) error {

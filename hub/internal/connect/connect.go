@@ -104,7 +104,7 @@ func (s *Service) lockHandshake(ctx context.Context, identity integration.Identi
 	case gate <- struct{}{}:
 		return func() { <-gate }, nil
 	case <-ctx.Done():
-		e := hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "Another connect is under way; try again.")
+		e := hub.Errorf(hub.ErrUnavailable, "handshake_under_way", "These two accounts are being connected, or their secret rotated, right now; try again in a few seconds.")
 		return nil, e.WithCause(ctx.Err())
 	}
 }

@@ -170,9 +170,9 @@ func peerError(err error) error {
 	case err == nil || errors.As(err, &hubErr):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "The other product did not answer in time.").WithCause(err)
+		return hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "The other product did not respond in time.").WithCause(err)
 	}
-	return hub.Errorf(hub.ErrPeer, hub.CodePeerFailed, "The other product did not answer as documented.").WithCause(err)
+	return hub.Errorf(hub.ErrPeer, hub.CodePeerFailed, "The other product did not respond as documented.").WithCause(err)
 }
 
 // beginHandshake stores the integration with a pending secret and a pending key for the

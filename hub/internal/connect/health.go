@@ -104,7 +104,7 @@ func (s *Service) Probe(ctx context.Context, id uuid.UUID, filter integration.Fi
 		return ProbeResult{}, err
 	}
 	if !i.IsReachable() {
-		return ProbeResult{}, hub.Errorf(hub.ErrConflict, "peer_not_known", "The other product never said where it is called, or with which key.")
+		return ProbeResult{}, hub.Errorf(hub.ErrConflict, "peer_not_known", "The hub cannot call the other product: it registered without its API address and key, or was revoked. Connect from this side: hub connect, or Connect in the console.")
 	}
 	tenant, err := s.loadTenant(ctx, i.TenantID)
 	if err != nil {

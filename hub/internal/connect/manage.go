@@ -132,7 +132,7 @@ func (s *Service) Call(ctx context.Context, id uuid.UUID, product string, call h
 	}
 	actor, ok := s.Connectors(i.Product).(hub.Actor)
 	if !ok {
-		return nil, hub.Errorf(hub.ErrInvalid, "unknown_call", "%s cannot be asked.", i.Product)
+		return nil, hub.Errorf(hub.ErrInvalid, "unknown_call", "The connector for %s supports neither searches nor actions.", i.Product)
 	}
 	c, _, err := s.connection(i, tenant.Product)
 	if err != nil {

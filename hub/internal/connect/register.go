@@ -61,7 +61,7 @@ func (s *Service) callRegister(ctx context.Context, i integration.Integration, l
 		Events: product.Spec.Receives, Features: product.Spec.Features,
 	})
 	if peerErr == nil && answer.WebhookURL != "" {
-		_, peerErr = s.URLs.CheckHTTPS("webhook_url of the answer", answer.WebhookURL)
+		_, peerErr = s.URLs.CheckHTTPS("webhook_url of the response", answer.WebhookURL)
 	}
 	return answer, peerError(peerErr), nil
 }

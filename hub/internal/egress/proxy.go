@@ -97,7 +97,7 @@ func (p *proxy) connect(ctx context.Context, conn net.Conn, to netip.AddrPort) (
 		return nil, err
 	}
 	if !stop() {
-		return nil, p.failure(ctx.Err(), "did not answer in time")
+		return nil, p.failure(ctx.Err(), "did not respond in time")
 	}
 	if err := raw.SetDeadline(time.Time{}); err != nil {
 		return nil, p.failure(err, "closed the connection")
@@ -117,11 +117,11 @@ func (p *proxy) sendConnect(conn net.Conn, to netip.AddrPort) error {
 	answer := bufio.NewReader(io.LimitReader(conn, maxProxyAnswer))
 	response, err := http.ReadResponse(answer, &http.Request{Method: http.MethodConnect})
 	if err != nil {
-		return p.failure(err, "did not answer CONNECT")
+		return p.failure(err, "did not respond to CONNECT")
 	}
 	_ = response.Body.Close()
 	if response.StatusCode/100 != 2 {
-		return p.failure(nil, fmt.Sprintf("answered CONNECT with %d", response.StatusCode))
+		return p.failure(nil, fmt.Sprintf("responded to CONNECT with %d", response.StatusCode))
 	}
 	if answer.Buffered() > 0 {
 		return p.failure(nil, "sent data before the tunnel was used")

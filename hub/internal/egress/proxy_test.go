@@ -207,11 +207,11 @@ func TestProxyErrors(t *testing.T) {
 	require.NoError(t, closed.Close())
 	nobody := &url.URL{Scheme: "http", Host: closed.Addr().String(), User: url.UserPassword("hub", "secret")}
 	for answer, want := range map[string]string{
-		"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 6\r\n\r\nsecret": "answered CONNECT with 407",
-		"HTTP/1.1 502 Bad Gateway\r\n\r\n":                                              "answered CONNECT with 502",
-		"HTTP/1.1 301 Moved\r\nLocation: /\r\n\r\n":                                     "answered CONNECT with 301",
-		"garbage": "did not answer CONNECT",
-		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", maxProxyAnswer): "did not answer CONNECT",
+		"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 6\r\n\r\nsecret": "responded to CONNECT with 407",
+		"HTTP/1.1 502 Bad Gateway\r\n\r\n":                                              "responded to CONNECT with 502",
+		"HTTP/1.1 301 Moved\r\nLocation: /\r\n\r\n":                                     "responded to CONNECT with 301",
+		"garbage": "did not respond to CONNECT",
+		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", maxProxyAnswer): "did not respond to CONNECT",
 		"HTTP/1.1 200 OK\r\n\r\nearly":                                 "sent data before the tunnel was used",
 		"":                                                             "cannot be reached",
 	} {

@@ -138,5 +138,5 @@ func fileNotFound() *hub.Error {
 }
 
 func storeUnavailable(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrUnavailable, "files_unavailable", "The store of uploads does not answer right now; try again.").WithCause(cause)
+	return hub.Errorf(hub.ErrUnavailable, "files_unavailable", "The store of uploads does not respond right now; try again.").WithCause(cause)
 }

@@ -127,7 +127,7 @@ func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) 
 		}
 		if id := publications[i].ID; id != "" {
 			if seen[id] {
-				return nil, hub.Invalid(location+".id", "stands twice in this batch")
+				return nil, hub.Invalid(location+".id", "occurs twice in this batch")
 			}
 			seen[id] = true
 		}

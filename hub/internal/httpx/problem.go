@@ -50,7 +50,7 @@ var outcomes = []outcome{
 	{hub.ErrRateLimited, http.StatusTooManyRequests, "rate_limited", "Too many requests; wait and try again."},
 	{hub.ErrPeer, http.StatusBadGateway, "peer_failed", "The other side failed."},
 	{hub.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", "Not available right now; try again later."},
-	{hub.ErrPeerTimeout, http.StatusGatewayTimeout, "peer_timeout", "The other side did not answer in time."},
+	{hub.ErrPeerTimeout, http.StatusGatewayTimeout, "peer_timeout", "The other side did not respond in time."},
 }
 
 // routerOutcomes are the responses to errors of the server and the router, by status.

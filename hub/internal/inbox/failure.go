@@ -52,7 +52,7 @@ func (w *writer) insertFailure(ctx context.Context, r *pendingEvent) error {
 	problem, _ := httpx.ProblemOf(r.err, r.Audit.RequestID)
 	answer, err := json.Marshal(&problem)
 	if err != nil {
-		return fmt.Errorf("writing down the answer: %w", err)
+		return fmt.Errorf("storing the response: %w", err)
 	}
 	return store.InTx(ctx, w.pool, func(tx pgx.Tx) error {
 		inserted, err := tx.Exec(ctx, insertFailed, r.IntegrationID, r.id, r.Event.TenantID, r.Hash[:], r.Event.Type, r.seq)

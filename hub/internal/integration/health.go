@@ -69,5 +69,5 @@ func FailureText(err error) string {
 	if errors.As(err, &hubErr) {
 		return hubErr.Detail
 	}
-	return "The other product did not answer as documented."
+	return "The other product did not respond as documented."
 }

@@ -175,7 +175,7 @@ func (i *Integration) CanRotate() error {
 	case i.RevokedAt != nil:
 		return errRevoked()
 	case i.Disabled || i.Status == StatusInactive:
-		return hub.Errorf(hub.ErrConflict, "integration_inactive", "This integration is not in use; enable it first.")
+		return hub.Errorf(hub.ErrConflict, "integration_inactive", "This integration is inactive; enable it first.")
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (i *Integration) CanRotate() error {
 // CanCall returns nil when calls may be made to the peer, else a [hub.ErrConflict].
 func (i *Integration) CanCall() error {
 	if i.Status == StatusInactive {
-		return hub.Errorf(hub.ErrConflict, "integration_inactive", "This integration is not in use.")
+		return hub.Errorf(hub.ErrConflict, "integration_inactive", "This integration is inactive; an administrator can enable it (hub integrations enable ID, or the console), or connect again if it was revoked.")
 	}
 	return nil
 }

@@ -212,7 +212,7 @@ func (l *Limiter) withRedis(ctx context.Context, request func(limited context.Co
 // markDown records that Redis is down and logs the transition.
 func (l *Limiter) markDown(err error) {
 	if l.retry.Swap(l.now().Add(downTime).UnixNano()) == 0 {
-		l.log.Warn("rate limits are counted per process: Redis does not answer", "error", err)
+		l.log.Warn("rate limits are counted per process: Redis does not respond", "error", err)
 	}
 }
 

@@ -399,7 +399,7 @@ func TestTransport(t *testing.T) {
 		"starttls not offered":     {server: &smtpServer{}, url: "smtp://mail.example.net", trust: true, refused: "STARTTLS"},
 		"starttls, not trusted":    {server: &smtpServer{startTLS: serving}, url: "smtp://mail.example.net", refused: "certificate is not trusted"},
 		"starttls, another's name": {server: &smtpServer{startTLS: serving}, url: "smtp://mail.example.org", trust: true, refused: "certificate is not trusted"},
-		"wrong password":           {server: &smtpServer{startTLS: serving, login: login}, url: "smtp://hub:wrong@mail.example.net", trust: true, refused: "answered 535 when logging in"},
+		"wrong password":           {server: &smtpServer{startTLS: serving, login: login}, url: "smtp://hub:wrong@mail.example.net", trust: true, refused: "responded with 535 when logging in"},
 		"implicit":                 {server: &smtpServer{login: login}, implicit: true, url: "smtps://hub:secret@", trust: true},
 		"implicit, not trusted":    {server: &smtpServer{}, implicit: true, url: "smtps://", refused: "certificate is not trusted"},
 		"loopback":                 {server: &smtpServer{login: login}, url: "smtp://hub:secret@", plain: true},

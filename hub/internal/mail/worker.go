@@ -167,13 +167,13 @@ func explain(err error) (reason string, final bool) {
 	var unknown x509.UnknownAuthorityError
 	switch {
 	case errors.As(err, &reply):
-		return fmt.Sprintf("the server answered %d when logging in", reply.Code), false
+		return fmt.Sprintf("the server responded with %d when logging in", reply.Code), false
 	case errors.As(err, &certificate), errors.As(err, &unknown):
 		return "the server's certificate is not trusted", false
 	case errors.As(err, &resolving):
 		return "the server's name was not found", false
 	case errors.As(err, &network) && network.Timeout():
-		return "the server did not answer in time", false
+		return "the server did not respond in time", false
 	case errors.As(err, new(connectError)):
 		return err.Error(), false // go-mail and the network have no addresses of people yet
 	}

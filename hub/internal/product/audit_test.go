@@ -62,7 +62,7 @@ func TestEveryIntegrationCallIsAudited(t *testing.T) {
 func TestRefusedWebhooksAreCounted(t *testing.T) {
 	t.Parallel()
 	l := pair(start(t, nil))
-	stranger := l.issue() // bound to no peer: no signature can hold
+	stranger := l.issue() // bound to no peer: there is no secret to verify with
 	const attempts = 30
 	for i := range attempts {
 		body := envelope(newID(), "board", "note.created", fmt.Sprint(i))

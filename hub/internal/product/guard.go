@@ -50,7 +50,7 @@ type requestInfo struct {
 	subjectID  string // the person whose data it was about, or ""
 
 	isUnverified bool           // a webhook whose signature was not verified: it is counted
-	webhook      *signedWebhook // a webhook whose signature holds; nil: the request is none
+	webhook      *signedWebhook // a webhook whose signature is valid; nil: the request is none
 
 	operator      *auth.Operator // who creates an account; nil: the request is no such one
 	createdTenant uuid.UUID      // of the account
@@ -233,7 +233,7 @@ func (p *Product) withRefresh(ctx context.Context, check func() error) error {
 }
 
 func errInactive() *hub.Error {
-	return hub.Errorf(hub.ErrForbidden, "integration_inactive", "This integration is not in use.")
+	return hub.Errorf(hub.ErrForbidden, "integration_inactive", "This integration is inactive; an administrator can enable it (hub integrations enable ID, or the console).")
 }
 
 // principalFor returns who a key belongs to, after counting the request against the rates

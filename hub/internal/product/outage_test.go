@@ -112,7 +112,7 @@ func TestOutageOfAnHour(t *testing.T) {
 		return len(p.arrivals()) >= waiting+live
 	}, 6*soon, 5*tick, "some are missing; in the log are %v", &states)
 	got := p.arrivals()
-	require.Empty(t, p.bad, "signatures and keys hold")
+	require.Empty(t, p.bad, "signatures and keys are valid")
 	checkPaced(t, got, limit)
 	seen := make(map[string]bool)
 	lastLive := 0

@@ -15,7 +15,7 @@ import (
 // codeIDReused is the code of an event whose id another event had.
 const codeIDReused = "event_id_reused"
 
-// signedWebhook is a webhook whose signature holds.
+// signedWebhook is a webhook whose signature is valid.
 type signedWebhook struct {
 	peer     *integration.Peer
 	body     []byte

@@ -138,7 +138,7 @@ func (p *Product) senderOf(ctx context.Context, c *fiber.Ctx, principal keys.Pri
 
 // errUnbound answers a key that no peer has registered with: it has no webhook secret.
 func errUnbound() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "This key belongs to no integration, so that no signature can hold.")
+	return hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "This key belongs to no integration, so there is no secret to verify with. Register first: POST …/integrations/webhook/register.")
 }
 
 // decode lets the connector verify the signature and parse the body.
@@ -153,7 +153,7 @@ func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte, info
 		return nil, err
 	}
 	info.isUnverified = false
-	// The signature holds. A body that parsers read differently is refused before any
+	// The signature is valid. A body that parsers read differently is refused before any
 	// other fault it may have.
 	if jsonErr := strictjson.Check(body, strictjson.Rules{UniqueKeys: true}); jsonErr != nil {
 		return nil, jsonErr

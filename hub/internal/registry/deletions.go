@@ -21,7 +21,8 @@ type DeletedTenant struct {
 
 // DeleteTenant deletes a tenant of an external product with its keys and endpoints, and
 // requests the erasure of its log. A hosted product deletes its tenants itself: that is a
-// [hub.ErrInvalid]. A tenant with integrations is a [hub.ErrConflict].
+// [hub.ErrInvalid]. A tenant that has or had integrations is a
+// [hub.ErrConflict].
 func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted DeletedTenant, err error) {
 	err = store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
@@ -33,7 +34,7 @@ func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted Dele
 		case row.Hosted:
 			return hub.Errorf(hub.ErrInvalid, "product_hosted", "This tenant's product is hosted here: the product deletes its tenants itself.")
 		case row.Connected:
-			return hub.Errorf(hub.ErrConflict, "tenant_connected", "This tenant has integrations, and the log of those is theirs too. It cannot be deleted.")
+			return hub.Errorf(hub.ErrConflict, "tenant_connected", "This tenant has or had integrations, also revoked ones; the log is shared with the peers, so it cannot be deleted. Revoke its keys and delete its endpoints instead.")
 		}
 		deleted.Tenant = TenantOf(row.Tenant)
 		// First marked, so that what waits for them fails as it does for any deleted endpoint.

@@ -54,7 +54,7 @@ func checkHeaders(headers map[string]string) error {
 		case slices.Contains(reservedHeaders, lower), slices.ContainsFunc(reservedHeaderStarts, func(start string) bool { return strings.HasPrefix(lower, start) }):
 			return hub.Invalid(at, "is set by the hub or concerns the connection; choose another header")
 		case seen[lower]:
-			return hub.Invalid(at, "stands twice, in another case")
+			return hub.Invalid(at, "occurs twice, in upper and lower case")
 		case strings.HasPrefix(value, maskedStart):
 			return hub.Invalid(at, "is masked: send the value itself, or leave headers out to keep them all")
 		case len(value) > maxHeaderValueSize || !headerValuePattern.MatchString(value):

@@ -1,4 +1,4 @@
-// Package sigcheck finds why the signature of a webhook does not hold for its receiver.
+// Package sigcheck finds why the signature of a webhook is not valid for its receiver.
 // It is pure: it neither stores nor logs what it is given.
 package sigcheck
 

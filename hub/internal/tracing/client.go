@@ -77,10 +77,10 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)); err != nil {
-		return fmt.Errorf("reading the collector's answer: %w", err)
+		return fmt.Errorf("reading the collector's response: %w", err)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("uploading spans: the collector answered %s", resp.Status)
+		return fmt.Errorf("uploading spans: the collector responded with %s", resp.Status)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func Wrap(operation string, err error) error {
 	case isUnstorableText(err):
 		return hub.Errorf(hub.ErrMalformed, "malformed", "The request contains text that cannot be stored.").WithCause(cause)
 	case isUnavailable(err):
-		return hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The database does not answer right now; try again.").WithCause(cause)
+		return hub.Errorf(hub.ErrUnavailable, "database_unavailable", "The database does not respond right now; try again.").WithCause(cause)
 	}
 	return cause
 }

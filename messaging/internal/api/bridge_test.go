@@ -124,7 +124,7 @@ func TestBridgeConnectionRefusals(t *testing.T) {
 	require.Len(t, c.Call("GET", "/whatsapp", nil).List, 1)
 
 	metadata := c.OK(201, "POST", "/whatsapp", object{"name": "Inside", "driver": "bridge", "bridge": object{"url": "http://169.254.169.254/latest/meta-data", "secret": drivertest.BridgeSecret}})
-	require.Equal(t, []any{"TIMEOUT", "The bridge does not answer."}, []any{metadata["status"], metadata["lastError"]}, "the egress rules apply when it is called")
+	require.Equal(t, []any{"TIMEOUT", "The bridge does not respond."}, []any{metadata["status"], metadata["lastError"]}, "the egress rules apply when it is called")
 	inside := messagingtest.Path("/whatsapp", metadata)
 	c.Refused(503, "ERR_WAPP_NOT_REACHED", "DELETE", strings.Replace(inside, "/whatsapp/", "/whatsappsession/", 1), nil)
 	c.OK(200, "DELETE", inside, nil)

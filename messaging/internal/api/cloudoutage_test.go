@@ -32,7 +32,7 @@ func TestCloudAwayForAnHour(t *testing.T) {
 	network.SetAway(true)
 	require.Equal(t, "queued", program.OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "Message 0"})["status"])
 	away := company.Get(path)
-	require.Equal(t, []any{"TIMEOUT", "The network does not answer.", 0.0}, []any{away["status"], away["lastError"], away["retries"]})
+	require.Equal(t, []any{"TIMEOUT", "The network does not respond.", 0.0}, []any{away["status"], away["lastError"], away["retries"]})
 	for minute := 1; minute <= 60; minute++ {
 		write(minute)
 		for range 12 {
@@ -43,7 +43,7 @@ func TestCloudAwayForAnHour(t *testing.T) {
 	}
 	away = company.Get(path)
 	require.EqualValues(t, network.Refused()["GET"], away["retries"], "one for each further attempt")
-	require.Equal(t, []any{"TIMEOUT", "The Cloud API does not answer."}, []any{away["status"], away["lastError"]})
+	require.Equal(t, []any{"TIMEOUT", "The Cloud API does not respond."}, []any{away["status"], away["lastError"]})
 	calls := network.Refused()
 	require.Equal(t, 1, calls["POST"], "the other messages were not tried")
 	require.GreaterOrEqual(t, calls["GET"], 50)

@@ -23,10 +23,10 @@ type Connection struct {
 	CompanyID         int64                 `json:"companyId" doc:"The company it belongs to" example:"1"`
 	Name              string                `json:"name" doc:"Its name, unique in the company" example:"Reception"`
 	Driver            string                `json:"driver" doc:"The network" example:"sandbox"`
-	Status            chat.ConnectionStatus `json:"status" enum:"OPENING,qrcode,PAIRING,CONNECTED,TIMEOUT,DISCONNECTED,BANNED,OUTDATED" doc:"Messages flow while it is CONNECTED; while the network does not answer it is TIMEOUT, and they wait"`
+	Status            chat.ConnectionStatus `json:"status" enum:"OPENING,qrcode,PAIRING,CONNECTED,TIMEOUT,DISCONNECTED,BANNED,OUTDATED" doc:"Messages flow while it is CONNECTED; while the network does not respond it is TIMEOUT, and they wait"`
 	QRCode            string                `json:"qrcode" doc:"Text of the QR code to scan; empty in other states, and for users that are no administrators"`
 	QRExpiresAt       *time.Time            `json:"qrExpiresAt" doc:"When the QR code expires"`
-	Retries           int                   `json:"retries" doc:"While QR codes are shown, those before that nobody scanned; while the network does not answer, the attempts since then"`
+	Retries           int                   `json:"retries" doc:"While QR codes are shown, those before that nobody scanned; while the network does not respond, the attempts since then"`
 	Number            *string               `json:"number" doc:"The connection's own phone number, once it is known" example:"5511900000001"`
 	IsDefault         bool                  `json:"isDefault" doc:"Messages that name no connection are sent on it"`
 	GreetingMessage   string                `json:"greetingMessage" doc:"Sent when a ticket begins"`

@@ -194,8 +194,9 @@ func (a *API) markRead(ctx context.Context, user actor, ticket store.Ticket) err
 	return nil
 }
 
-// requireSendable returns the connection of a ticket. It is an error for callers if nothing
-// can be sent in the ticket.
+// requireSendable returns the connection of a ticket. It returns a [hub.Error] (400
+// invalid_transition, no_def_wapp_found, wapp_not_initialized) if nothing can be sent in the
+// ticket.
 func requireSendable(ctx context.Context, tx *store.Tx, ticket store.Ticket) (store.Connection, error) {
 	if ticket.Status == chat.TicketClosed {
 		return store.Connection{}, refused("invalid_transition", "The ticket is closed: reopen it first.")
@@ -210,8 +211,9 @@ func requireSendable(ctx context.Context, tx *store.Tx, ticket store.Ticket) (st
 	return connection, err
 }
 
-// checkQuoted is an error for callers if a ticket has no message with the id that a draft quotes. For
-// what is sent, notes are not there: the network shows what a message quotes.
+// checkQuoted returns a [hub.Error] (404 no_message_found) if a ticket has no message with the
+// id that a draft quotes. For what is sent, notes are not there: the network shows what a
+// message quotes.
 func checkQuoted(ctx context.Context, tx *store.Tx, ticket store.Ticket, draft store.Message) error {
 	if draft.QuotedID == nil {
 		return nil

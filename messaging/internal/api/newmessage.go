@@ -120,7 +120,8 @@ func (in *createMessageInput) readForm(ctx huma.Context) error {
 	return errs.Err()
 }
 
-// validate is an error for callers if the message cannot be one of any ticket.
+// validate returns a [hub.ErrInvalid] (empty_body, validation_failed), which the platform
+// responds to with 400, if the message cannot be one of any ticket.
 func (in *createMessageInput) validate() error {
 	m := &in.message
 	hasFile := len(in.files) > 0 || m.MediaURL != ""
@@ -294,8 +295,10 @@ func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, dr
 	return written, entries, err
 }
 
-// lockForMessage locks the ticket of a message. It is an error for callers if the user does not see
-// the ticket, or the ticket does not take the message.
+// lockForMessage locks the ticket of a message. It returns a [hub.Error] if there is no such
+// ticket (404 no_ticket_found), the user does not see it (403 no_permission), or it does not
+// take the message: those of checkQuoted, requireSendable, [outbound.CheckConsent] and
+// [outbound.Service.CheckContent].
 func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, user actor, id int64, draft store.Message) (store.Ticket, error) {
 	ticket, err := lockTicket(ctx, tx, user, id)
 	if err != nil {

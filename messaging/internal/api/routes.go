@@ -197,7 +197,7 @@ func (a *API) webhookRoutes() []rest.Route {
 func (a *API) cloudRoutes() []rest.Route {
 	const path = "/webhooks/cloud/{connectionId}"
 	return []rest.Route{
-		rest.Get(path, rest.Anyone, 200, "cloud-webhooks.verify", "Answer the challenge of the WhatsApp Cloud API", rest.WithMediaType(rest.WithErrors(rest.Handle(a.verifyCloudWebhook), 403), "text/plain")),
+		rest.Get(path, rest.Anyone, 200, "cloud-webhooks.verify", "Respond to the challenge of the WhatsApp Cloud API", rest.WithMediaType(rest.WithErrors(rest.Handle(a.verifyCloudWebhook), 403), "text/plain")),
 		rest.Post(path, rest.Anyone, 200, "cloud-webhooks.receive", "Messages and statuses from the WhatsApp Cloud API", withCloudWebhookBody(rest.Handle(a.receiveCloudWebhook))),
 	}
 }

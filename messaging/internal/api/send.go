@@ -73,7 +73,7 @@ type sendInput struct {
 type SentMessage struct {
 	ID        string    `json:"id" doc:"Id of the message"`
 	MessageID string    `json:"messageId" doc:"The same as id"`
-	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's response was lost, so that it may have accepted the message, which is not sent again by itself"`
+	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the connection's sendIntervalMs has not passed, or the network does not respond, and the hub tries again; unclear: the network's response was lost, so that it may have accepted the message, which is not sent again by itself"`
 	Ack       chat.Ack  `json:"ack" doc:"0 queued or unclear, 1 accepted by the network"`
 	Number    string    `json:"number" doc:"Of the contact"`
 	TicketID  int64     `json:"ticketId" doc:"Ticket that the message is in"`

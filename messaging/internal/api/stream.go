@@ -275,7 +275,7 @@ func (r *streamReader) checkAccess(ctx context.Context) error {
 	case !row.IsLoggedIn && r.login != uuid.Nil:
 		return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Log in again.")
 	case row.User.Profile != r.user.user.Profile:
-		return hub.Errorf(hub.ErrForbidden, "profile_changed", "The user has another profile now.")
+		return hub.Errorf(hub.ErrForbidden, "profile_changed", "Your profile was changed; log in again.")
 	}
 	if err := r.api.renewOnline(ctx, row.User); err != nil {
 		return err

@@ -95,5 +95,5 @@ func mapNetworkError(err error) error {
 	case errors.Is(err, driver.ErrRefused):
 		return refused("template_list_refused", "The network does not list the account's templates: check its wabaId, and what its access token may do.")
 	}
-	return hub.Errorf(hub.ErrUnavailable, "network_unavailable", "The network does not answer; try again.").WithCause(err)
+	return hub.Errorf(hub.ErrUnavailable, "network_unavailable", "The network does not respond; try again.").WithCause(err)
 }

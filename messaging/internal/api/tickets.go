@@ -294,9 +294,9 @@ func errOtherTicket() *hub.Error {
 	return refused("other_open_ticket", "The contact has another open ticket on this connection.")
 }
 
-// requireAssignees is a [hub.ErrNotFound] if the company has no such user or queue, and an
-// error for callers if the user is disabled. The user cannot be disabled until the
-// transaction ends.
+// requireAssignees returns a [hub.ErrNotFound] if the company has no such user or queue
+// (no_user_found, queue_not_found), and a [hub.ErrInvalid] if the user is disabled
+// (validation_failed). The user cannot be disabled until the transaction ends.
 func requireAssignees(ctx context.Context, tx *store.Tx, scope store.Scope, userID, queueID *int64) error {
 	if userID != nil {
 		owner, err := tx.ShareUser(ctx, scope.Company, *userID)

@@ -188,7 +188,7 @@ func (s *Service) call(ctx context.Context, integration uuid.UUID, call hub.Call
 		return err
 	}
 	if err := json.Unmarshal(raw, response); err != nil {
-		return hub.Errorf(hub.ErrPeer, hub.CodePeerResponse, "The scheduling product did not answer what was asked for.")
+		return hub.Errorf(hub.ErrPeer, hub.CodePeerResponse, "The scheduling product did not respond with what was asked for.")
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func TestBookingWhilePeerIsAway(t *testing.T) {
 	ticket := r.Tickets("searchParam=" + r.phone)[0]
 	require.Equal(t, false, ticket["chatbot"])
 	messages := r.Get(messagingtest.TicketPath(ticket) + "/messages")["messages"].([]any)
-	require.Equal(t, "The scheduling product did not answer: Corte, ter 02/03 às 10:00 com Ana may have been booked. Look before booking again.", messages[len(messages)-2].(object)["body"])
+	require.Equal(t, "The scheduling product did not respond: Corte, ter 02/03 às 10:00 com Ana may have been booked. Look before booking again.", messages[len(messages)-2].(object)["body"])
 
 	// A user who accepts the ticket ends the booking.
 	r.calendar.Fail()

@@ -46,7 +46,7 @@ func (r *callRun) continueBooking(ctx context.Context) error {
 		}
 		text = chat.TextsOf(booking.State.Locale).PeopleHelp
 		if booking.Step == store.BookingBook && appointments.IsTemporary(err) {
-			note = fmt.Sprintf("The scheduling product did not answer: %s, %s may have been booked. Look before booking again.", booking.State.Service, booking.State.Chosen.Title)
+			note = fmt.Sprintf("The scheduling product did not respond: %s, %s may have been booked. Look before booking again.", booking.State.Service, booking.State.Chosen.Title)
 		}
 		booking.Step = ""
 	}

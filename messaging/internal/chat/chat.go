@@ -32,7 +32,7 @@ const (
 	ConnectionQRCode       ConnectionStatus = "qrcode"       // a QR code waits for a phone
 	ConnectionPairing      ConnectionStatus = "PAIRING"      // a phone has scanned the code
 	ConnectionConnected    ConnectionStatus = "CONNECTED"    // messages flow
-	ConnectionTimeout      ConnectionStatus = "TIMEOUT"      // the network does not answer
+	ConnectionTimeout      ConnectionStatus = "TIMEOUT"      // the network does not respond
 	ConnectionDisconnected ConnectionStatus = "DISCONNECTED" // logged out, or never paired
 	ConnectionBanned       ConnectionStatus = "BANNED"       // the network refuses the number
 	ConnectionOutdated     ConnectionStatus = "OUTDATED"     // the network refuses the driver's version

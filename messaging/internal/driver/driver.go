@@ -170,9 +170,9 @@ var (
 	ErrNotConnected = errors.New("the connection is not connected")
 	// ErrNotRegistered means that the number is not registered at the network.
 	ErrNotRegistered = errors.New("the number is not registered at the network")
-	// ErrUnreachable means that the network does not answer: for now nothing can be sent on
+	// ErrUnreachable means that the network does not respond: for now nothing can be sent on
 	// the connection.
-	ErrUnreachable = errors.New("the network does not answer")
+	ErrUnreachable = errors.New("the network does not respond")
 	// ErrNotTaken means that the network has not taken the message; it may take it later.
 	ErrNotTaken = errors.New("the network did not take the message")
 	// ErrRefused means that the network will never accept the message.

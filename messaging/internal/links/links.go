@@ -136,7 +136,7 @@ func (s *Service) ask(ctx context.Context, integration uuid.UUID, search, number
 		Found bool `json:"found"`
 	}
 	if err := json.Unmarshal(raw, &response); err != nil {
-		return false, hub.Errorf(hub.ErrPeer, hub.CodePeerResponse, "The product did not answer what was asked for.")
+		return false, hub.Errorf(hub.ErrPeer, hub.CodePeerResponse, "The product did not respond with what was asked for.")
 	}
 	return response.Found, nil
 }

@@ -128,11 +128,11 @@ func (s *Service) download(ctx context.Context, company int64, address *url.URL,
 	}
 	response, err := s.host.Downloads.Do(request)
 	if err != nil {
-		return store.MediaFile{}, downloadError("it does not answer", err)
+		return store.MediaFile{}, downloadError("it does not respond", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return store.MediaFile{}, downloadError(fmt.Sprintf("it answers with status %d", response.StatusCode), nil)
+		return store.MediaFile{}, downloadError(fmt.Sprintf("it responds with status %d", response.StatusCode), nil)
 	}
 	if kind := mediaTypeOr(link.Media, chat.MediaDocument); response.ContentLength > filetype.MaxBytes(kind) {
 		return store.MediaFile{}, TooLargeError(kind)

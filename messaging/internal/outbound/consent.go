@@ -16,8 +16,8 @@ var (
 	errAnonymized = hub.Errorf(hub.ErrMalformed, "anonymized_contact", "The contact's data was erased; make a new contact.")
 )
 
-// CheckConsent is an error for callers if a contact wants no messages, or was anonymized.
-// Replies of users and automatic replies are allowed for a day after the contact wrote.
+// CheckConsent returns a [hub.Error] (400 opted_out, anonymized_contact) if a contact wants
+// no messages, or was anonymized. Replies of users and automatic replies are allowed for a day after the contact wrote.
 func CheckConsent(contact store.Contact, origin chat.Origin, now time.Time) error {
 	if contact.AnonymizedAt != nil {
 		return errAnonymized

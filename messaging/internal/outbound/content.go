@@ -15,8 +15,9 @@ var errWindowClosed = hub.Errorf(hub.ErrMalformed, "window_closed", "The contact
 // errNoTemplates is the error for a template on a connection whose network accepts none.
 var errNoTemplates = hub.Errorf(hub.ErrMalformed, "template_unsupported", "The network of this connection accepts no templates: send a text.")
 
-// CheckContent is an error for callers if the network of a connection does not accept the
-// content of a message for a contact now. Networks are not called.
+// CheckContent returns a [hub.Error] (400 window_closed, template_unsupported) if the network
+// of a connection does not accept the content of a message for a contact now. Networks are
+// not called.
 func (s *Service) CheckContent(ctx context.Context, queries *dbgen.Queries, connection store.Connection, contact store.Contact, message store.Message) error {
 	if message.Template != nil {
 		return s.CheckTemplates(connection)
@@ -36,7 +37,8 @@ func (s *Service) CheckContent(ctx context.Context, queries *dbgen.Queries, conn
 	return err
 }
 
-// CheckTemplates is an error for callers if the network of a connection accepts no templates.
+// CheckTemplates returns a [hub.Error] (400 template_unsupported) if the network of a
+// connection accepts no templates.
 func (s *Service) CheckTemplates(connection store.Connection) error {
 	network, err := s.drivers.ByName(connection.Driver)
 	if err == nil && !network.Capabilities().Templates {

@@ -182,7 +182,7 @@ func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.Outbox
 // error says so. It does not end the session. A network that does not answer is tried again; an
 // account that may not send waits for people.
 func markDisconnected(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
-	down := dbgen.MarkConnectionDownParams{Status: chat.ConnectionTimeout, Reason: "The network does not answer.", At: tx.Now(), CompanyID: entry.CompanyID, ID: entry.ConnectionID}
+	down := dbgen.MarkConnectionDownParams{Status: chat.ConnectionTimeout, Reason: "The network does not respond.", At: tx.Now(), CompanyID: entry.CompanyID, ID: entry.ConnectionID}
 	var account *driver.AccountError
 	switch {
 	case errors.As(reason, &account):
@@ -285,8 +285,9 @@ func retryDelay(attempts int) time.Duration {
 }
 
 // PickConnection returns the connection to send on: the one asked for, or the default one.
-// It is an error for callers if there is none, or if it has no session. While its network
-// does not answer, messages wait.
+// It returns a [hub.Error] if there is none (404 no_wapp_found for an id, 400
+// wapp_not_initialized without one), or if it has no session (400 wapp_not_initialized).
+// While its network does not respond, messages wait.
 func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) (store.Connection, error) {
 	var connection store.Connection
 	var err error
@@ -305,8 +306,9 @@ func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) 
 }
 
 // CheckNumber returns the form in which a number is registered at the network of a connection; ""
-// = it cannot be asked. It is an error for callers if the number is not registered. While the
-// network does not answer, it refuses the message later.
+// = it cannot be asked. It returns a [hub.Error] if the number is not registered (400
+// wapp_invalid_contact), or the network does not respond now (503 wapp_check_contact). On a
+// connection that is down, the network refuses the message later.
 func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, number string) (registered string, err error) {
 	network, err := s.drivers.ByName(connection.Driver)
 	if err != nil || connection.Status != chat.ConnectionConnected || !network.Capabilities().NumberCheck {
@@ -321,7 +323,7 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 	case errors.Is(err, driver.ErrNotRegistered):
 		return "", hub.Errorf(hub.ErrMalformed, "wapp_invalid_contact", "The number is not registered at the network.")
 	case err != nil:
-		return "", hub.Errorf(hub.ErrUnavailable, "wapp_check_contact", "The network does not answer; try again.").WithCause(err)
+		return "", hub.Errorf(hub.ErrUnavailable, "wapp_check_contact", "The network does not respond; try again.").WithCause(err)
 	}
 	return registered, nil
 }

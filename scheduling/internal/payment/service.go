@@ -215,7 +215,7 @@ func (s *Service) UsesSandbox() bool {
 func (s *Service) PaySandboxCharge(ctx context.Context, txid string) (provider.Charge, error) {
 	sandbox, ok := s.provider.(*provider.Sandbox)
 	if !ok {
-		return provider.Charge{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no sandbox here.")
+		return provider.Charge{}, hub.Errorf(hub.ErrNotFound, "not_found", "The sandbox payment provider is not in use on this hub.")
 	}
 	return sandbox.Pay(ctx, txid)
 }

@@ -151,7 +151,7 @@ func (s *Service) HasSandboxPayments() bool {
 // not possible; errors of the provider.
 func (s *Service) PaySandboxDeposit(ctx context.Context, booked Booking) error {
 	if !s.HasSandboxPayments() || booked.depositTxid == "" {
-		return hub.Errorf(hub.ErrNotFound, "not_found", "There is no sandbox here.")
+		return hub.Errorf(hub.ErrNotFound, "not_found", "The sandbox payment provider is not in use on this hub, or the booking has no deposit.")
 	}
 	_, err := s.payments.PaySandboxCharge(ctx, booked.depositTxid)
 	return err

@@ -120,7 +120,7 @@ func (c *Client) CallPath(ctx context.Context, method, path string, header http.
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return fmt.Errorf("reading answer of %s %s: %w", method, path, err)
+		return fmt.Errorf("reading the response to %s %s: %w", method, path, err)
 	}
 	switch {
 	case resp.StatusCode >= 200 && resp.StatusCode <= 299:
@@ -133,7 +133,7 @@ func (c *Client) CallPath(ctx context.Context, method, path string, header http.
 		return nil
 	}
 	if err := json.Unmarshal(raw, response); err != nil {
-		return fmt.Errorf("reading answer of %s %s: %w", method, path, err)
+		return fmt.Errorf("reading the response to %s %s: %w", method, path, err)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func RespondsOK(url string) func() error {
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("GET %s answered %s", url, resp.Status)
+			return fmt.Errorf("GET %s responded with %s", url, resp.Status)
 		}
 		return nil
 	}

@@ -23,10 +23,10 @@ type Scenario struct {
 
 // All are the scenarios, in the order in which they run.
 var All = []Scenario{
-	{"floor-closed", "the floor, as fast as it answers", false, throughput.MeasureLoad(throughput.Floor, throughput.ClosedLoop)},
-	{"gateway-closed", "the gateway, as fast as it answers", false, throughput.MeasureLoad(throughput.Gateway, throughput.ClosedLoop)},
-	{"floor-fail10", "the same, 10 % of first attempts answered 500", false, throughput.MeasureLoad(throughput.Floor, throughput.FailingTenth)},
-	{"gateway-fail10", "the same, 10 % of first attempts answered 500", false, throughput.MeasureLoad(throughput.Gateway, throughput.FailingTenth)},
+	{"floor-closed", "the floor, as fast as it responds", false, throughput.MeasureLoad(throughput.Floor, throughput.ClosedLoop)},
+	{"gateway-closed", "the gateway, as fast as it responds", false, throughput.MeasureLoad(throughput.Gateway, throughput.ClosedLoop)},
+	{"floor-fail10", "the same, 10 % of first attempts get a 500", false, throughput.MeasureLoad(throughput.Floor, throughput.FailingTenth)},
+	{"gateway-fail10", "the same, 10 % of first attempts get a 500", false, throughput.MeasureLoad(throughput.Gateway, throughput.FailingTenth)},
 	{"floor-rate", "the floor at a fixed rate", true, throughput.MeasureLoad(throughput.Floor, throughput.FixedRate)},
 	{"gateway-rate", "the gateway at a fixed rate", true, throughput.MeasureLoad(throughput.Gateway, throughput.FixedRate)},
 	{"gateway-fanout100", "100 endpoints subscribed to one event", false, throughput.MeasureLoad(throughput.Gateway, throughput.FanOut)},

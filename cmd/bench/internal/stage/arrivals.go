@@ -94,7 +94,7 @@ func (st *Stage) control(ctx context.Context, path string, body []byte) ([]byte,
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("reading the receiver's answer: %w", err)
+		return nil, fmt.Errorf("reading the receiver's response: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("calling the receiver: %s %s: %s", path, resp.Status, raw)

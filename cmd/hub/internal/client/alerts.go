@@ -17,7 +17,7 @@ type Alert struct {
 	TenantID       *string   `json:"tenant_id"`
 	Enabled        bool      `json:"enabled"`
 	DisabledReason *string   `json:"disabled_reason"`
-	Secret         string    `json:"secret"` // only in the answer that makes it or rotates it
+	Secret         string    `json:"secret"` // only in the response that makes it or rotates it
 	CreatedAt      time.Time `json:"created_at"`
 	UpdatedAt      time.Time `json:"updated_at"`
 }

@@ -26,7 +26,7 @@ type Delivery struct {
 	OrderingKey   string          `json:"ordering_key"`
 	OutOfOrder    bool            `json:"out_of_order"`
 	Reason        string          `json:"reason"`      // why it is parked or failed
-	StatusCode    int             `json:"status_code"` // of the last attempt; 0 = no answer
+	StatusCode    int             `json:"status_code"` // of the last attempt; 0 = no response
 	Receiver      string          `json:"receiver"`    // where it goes, or the peer it came from
 	Retries       int             `json:"retries"`     // attempts after the first
 	AttemptCount  int             `json:"attempt_count"`
@@ -54,7 +54,7 @@ type Waiting struct {
 type Attempt struct {
 	Number          int               `json:"number"` // 1 is the first
 	StartedAt       time.Time         `json:"started_at"`
-	StatusCode      int               `json:"status_code"` // 0 = no answer
+	StatusCode      int               `json:"status_code"` // 0 = no response
 	Error           string            `json:"error"`
 	Phases          Phases            `json:"phases"`
 	RequestHeaders  map[string]string `json:"request_headers"` // secrets masked
@@ -68,7 +68,7 @@ type Phases struct {
 	DNSMS       float64 `json:"dns_ms"`
 	ConnectMS   float64 `json:"connect_ms"`
 	TLSMS       float64 `json:"tls_ms"`
-	FirstByteMS float64 `json:"first_byte_ms"` // request written → first byte of the answer
+	FirstByteMS float64 `json:"first_byte_ms"` // request written → first byte of the response
 	TotalMS     float64 `json:"total_ms"`      // started → ended
 }
 

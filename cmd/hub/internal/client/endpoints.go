@@ -31,7 +31,7 @@ type Endpoint struct {
 		Subject   string    `json:"subject"`
 		ExpiresAt time.Time `json:"expires_at"`
 	} `json:"client_certificate"` // nil = none
-	Secret    string    `json:"secret"`  // only in answers that make one
+	Secret    string    `json:"secret"`  // only in responses that make one
 	Notices   []string  `json:"notices"` // about signatures, beside the secret
 	Standard  bool      `json:"standard_signature"`
 	CreatedAt time.Time `json:"created_at"`

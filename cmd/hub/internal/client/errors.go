@@ -76,7 +76,7 @@ type NotHubError struct {
 
 // Error implements error.
 func (e *NotHubError) Error() string {
-	text := fmt.Sprintf("what answers at %s is not a hub: %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	text := fmt.Sprintf("what responds at %s is not a hub: %d %s", e.URL, e.Status, http.StatusText(e.Status))
 	if e.Type != "" {
 		text += ", " + e.Type
 	}

@@ -61,7 +61,7 @@ type AuditItem struct {
 	TenantID   string     `json:"tenant_id"`
 	IP         string     `json:"ip"`
 	RequestID  string     `json:"request_id"`
-	Status     int        `json:"status"` // HTTP status that was answered
+	Status     int        `json:"status"` // HTTP status of the response
 	Count      int        `json:"count"`  // how often it happened within the minute
 }
 

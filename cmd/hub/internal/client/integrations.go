@@ -27,7 +27,7 @@ type Integration struct {
 	APIKeyLocal     string     `json:"api_key_local"`  // how it ends
 	APIKeyRemote    string     `json:"api_key_remote"` // how it ends
 	WebhookSecret   string     `json:"webhook_secret"` // how it ends
-	Secret          string     `json:"secret"`         // only in the answer that makes one
+	Secret          string     `json:"secret"`         // only in the response that makes one
 	PreviousUntil   *time.Time `json:"previous_secret_until"`
 	RegisterAt      *time.Time `json:"next_registration_at"`
 	LastHealthCheck *time.Time `json:"last_health_check"`

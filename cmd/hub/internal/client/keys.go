@@ -12,7 +12,7 @@ type Key struct {
 	ID          string     `json:"id"`
 	TenantID    string     `json:"tenant_id"`
 	Name        string     `json:"name"`
-	APIKey      string     `json:"api_key"` // the key itself: only in the answer that makes it
+	APIKey      string     `json:"api_key"` // the key itself: only in the response that makes it
 	Prefix      string     `json:"prefix"`
 	Last4       string     `json:"last4"`
 	Environment string     `json:"environment"`

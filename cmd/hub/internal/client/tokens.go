@@ -12,7 +12,7 @@ type APIToken struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
 	Role       string     `json:"role"`
-	Token      string     `json:"token"` // the token itself: only in the answer that makes it
+	Token      string     `json:"token"` // the token itself: only in the response that makes it
 	Last4      string     `json:"last4"`
 	CreatedBy  string     `json:"created_by"`
 	CreatedAt  time.Time  `json:"created_at"`

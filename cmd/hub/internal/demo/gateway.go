@@ -22,7 +22,7 @@ const (
 	bakeryProduct    = "demo"
 	bakeryName       = "Demo Bakery"
 	typeOrderCreated = "order.created"
-	typeOrderPaid    = "order.paid" // its first attempt is answered 500
+	typeOrderPaid    = "order.paid" // its first attempt gets a 500
 	label            = "hub demo"   // name of its keys, description of its endpoints
 )
 
@@ -97,7 +97,7 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.step("Receive them: signed, and both signatures hold.", fmt.Sprintf("hub listen --tenant %q", bakeryName))
+	d.step("Receive them: signed, and both signatures are valid.", fmt.Sprintf("hub listen --tenant %q", bakeryName))
 	for _, id := range events {
 		if err := d.awaitReceived(ctx, id); err != nil {
 			return err
@@ -235,7 +235,7 @@ func (d *demo) awaitReceived(ctx context.Context, eventID string) error {
 		for _, delivery := range receive[printed:] {
 			d.Console.Say("   %s  attempt %d  %s  responded %d", terminal.Printable(delivery.EventID), delivery.Attempt, d.Console.Signatures(delivery), delivery.Status)
 			if !delivery.Verified() {
-				return fmt.Errorf("the signature of %s does not hold", eventID)
+				return fmt.Errorf("the signature of %s is not valid", eventID)
 			}
 			if delivery.Status == http.StatusOK {
 				return nil
@@ -285,7 +285,7 @@ func (d *demo) awaitLogged(ctx context.Context, eventID string) (client.Reply[cl
 		}
 		for _, delivery := range page.Value.Items {
 			if delivery.EventID != eventID {
-				return client.Reply[client.Delivery]{}, fmt.Errorf("the log was asked for %s and answered with %s", eventID, delivery.EventID)
+				return client.Reply[client.Delivery]{}, fmt.Errorf("the log was asked for %s and responded with %s", eventID, delivery.EventID)
 			}
 			if delivery.Status == "delivered" {
 				return d.Operator.Delivery(ctx, delivery.ID)

@@ -133,7 +133,7 @@ func TestProtocolErrors(t *testing.T) {
 		"endless header":  {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n", "reading the response header: the header is too long"},
 		"endless line":    {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000), "reading the response header: the header is too long"},
 		"endless nothing": {"", "\x00\x00\x00\x00", "reading the response header: the header is too long"},
-		"another service": {"", "SSH-2.0-OpenSSH_9.7\r\n", "reading the response header: the answer is not HTTP/1"},
+		"another service": {"", "SSH-2.0-OpenSSH_9.7\r\n", "reading the response header: the response is not HTTP/1"},
 		"both framings": {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\n\r\n",
 			"reading the response header: there are both a content length and a transfer encoding"},
 		"bad chunk size": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "-1\r\n",

@@ -171,7 +171,7 @@ func trimEnd(line []byte) []byte {
 func parseStatusLine(line []byte, f *framing) (int, error) {
 	const sample = "HTTP/1.1 200"
 	if len(line) < len(sample) || string(line[:7]) != "HTTP/1." || line[8] != ' ' {
-		return 0, violation("the answer is not HTTP/1")
+		return 0, violation("the response is not HTTP/1")
 	}
 	if len(line) > len(sample) && line[len(sample)] != ' ' || badValue(line) {
 		return 0, violation("the status line is malformed")
@@ -181,7 +181,7 @@ func parseStatusLine(line []byte, f *framing) (int, error) {
 	case minor >= '1' && minor <= '9':
 		f.http11 = true
 	default:
-		return 0, violation("the answer is not HTTP/1")
+		return 0, violation("the response is not HTTP/1")
 	}
 	status := 0
 	for _, c := range line[9:12] {

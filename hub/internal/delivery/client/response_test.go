@@ -68,9 +68,9 @@ func TestParse(t *testing.T) {
 
 		"":                                     {err: "waiting for the response: EOF"},
 		"HTTP/1.1 200 OK":                      {err: "reading the response header: EOF"},
-		"\r\n" + ok + "\r\n":                   {err: "reading the response header: the answer is not HTTP/1"},
-		"HTTP/2.0 200 OK\r\n\r\n":              {err: "reading the response header: the answer is not HTTP/1"},
-		"HTTP/1.x 200 OK\r\n\r\n":              {err: "reading the response header: the answer is not HTTP/1"},
+		"\r\n" + ok + "\r\n":                   {err: "reading the response header: the response is not HTTP/1"},
+		"HTTP/2.0 200 OK\r\n\r\n":              {err: "reading the response header: the response is not HTTP/1"},
+		"HTTP/1.x 200 OK\r\n\r\n":              {err: "reading the response header: the response is not HTTP/1"},
 		"HTTP/1.1  200 OK\r\n\r\n":             {err: "reading the response header: the status line is malformed"},
 		"HTTP/1.1 2000 OK\r\n\r\n":             {err: "reading the response header: the status line is malformed"},
 		"HTTP/1.1 200 O\x00\r\n":               {err: "reading the response header: the status line is malformed"},

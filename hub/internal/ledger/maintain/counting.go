@@ -78,7 +78,7 @@ func (g *countGate) enterOwn(ctx context.Context, owner query.Owner) (leave func
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.tenants[tenant] {
-		refusal := hub.Errorf(hub.ErrRateLimited, "too_many_replays", "This tenant already counts what a replay or a recovery would send; wait for its answer.")
+		refusal := hub.Errorf(hub.ErrRateLimited, "too_many_replays", "This tenant already counts what a replay or a recovery would send; wait for its result.")
 		refusal.RetryAfter = countRetryAfter
 		return nil, refusal
 	}

@@ -363,7 +363,7 @@ func (w *Waiting) explain(item Item) string {
 	case CausePeerDown:
 		return fmt.Sprintf("The other product is down%s. It is sent when a check succeeds; the next is %s.", since, until)
 	case CauseTrial:
-		return fmt.Sprintf("The receiver refused it. The oldest parked delivery is tried %s; when that succeeds, the rest follow.", until)
+		return fmt.Sprintf("The receiver refused it. One parked delivery is tried %s; when that succeeds, the rest follow.", until)
 	case CauseTrying:
 		return "The receiver refused it. A parked delivery is being tried now; when that succeeds, the rest follow."
 	case CauseDraining:

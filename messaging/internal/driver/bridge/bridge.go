@@ -91,7 +91,7 @@ func (d *Driver) passState(ctx context.Context, c driver.Connection, name string
 	}
 	if err != nil {
 		d.host.Log.WarnContext(ctx, "a bridge does not report a state", "connection_id", c.ID, "error", err)
-		change = driver.ConnectionChange{Status: chat.ConnectionTimeout, LastError: "The bridge does not answer."}
+		change = driver.ConnectionChange{Status: chat.ConnectionTimeout, LastError: "The bridge does not respond."}
 		if refused, isRefusal := errors.AsType[*Refusal](err); isRefusal {
 			change.LastError = refused.text()
 		}
@@ -109,7 +109,7 @@ func (d *Driver) callState(ctx context.Context, c driver.Connection, name string
 		return change, err
 	}
 	if result.State == nil {
-		return change, errors.New("the bridge answered without the state")
+		return change, errors.New("the bridge responded without the state")
 	}
 	return result.State.toChange(c.ID)
 }
@@ -119,7 +119,7 @@ func (d *Driver) callState(ctx context.Context, c driver.Connection, name string
 func (d *Driver) Stop(ctx context.Context, c driver.Connection) error {
 	change, err := d.callState(ctx, c, callStop)
 	if err != nil {
-		return hub.Errorf(hub.ErrUnavailable, "wapp_not_reached", "The bridge does not answer; the session may go on there. Try again.").WithCause(err)
+		return hub.Errorf(hub.ErrUnavailable, "wapp_not_reached", "The bridge does not respond; the session may go on there. Try again.").WithCause(err)
 	}
 	return d.sink.ChangeConnection(ctx, change)
 }
@@ -135,7 +135,7 @@ func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoin
 		return driver.Sent{}, mapError(err)
 	}
 	if result.RemoteID == "" || len(result.RemoteID) > maxRemoteID {
-		return driver.Sent{}, errors.New("the bridge answered without the message's id at the network")
+		return driver.Sent{}, errors.New("the bridge responded without the message's id at the network")
 	}
 	if result.At.IsZero() || result.At.After(d.host.Now()) {
 		result.At = d.host.Now()
@@ -162,7 +162,7 @@ func (d *Driver) Check(ctx context.Context, c driver.Connection, number string) 
 	}
 	err = d.call(ctx, c, callCheck, map[string]any{"number": number}, &result)
 	if err == nil && result.Registered == nil {
-		err = errors.New("the bridge answered without registered")
+		err = errors.New("the bridge responded without registered")
 	}
 	if err != nil {
 		return false, mapError(err)
@@ -188,7 +188,7 @@ type Refusal struct {
 
 // Error implements error.
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("the bridge answered %d %s: %s", r.Status, r.Code, r.Message)
+	return fmt.Sprintf("the bridge responded with %d %s: %s", r.Status, r.Code, r.Message)
 }
 
 // isFinal reports whether the same call will be refused again.
@@ -201,7 +201,7 @@ func (r *Refusal) text() string {
 	if r.Status == http.StatusUnauthorized {
 		return "The bridge refuses the signature: it has another secret, or its clock is wrong."
 	}
-	return cmp.Or(r.Message, fmt.Sprintf("The bridge answered %d.", r.Status))
+	return cmp.Or(r.Message, fmt.Sprintf("The bridge responded with %d.", r.Status))
 }
 
 // isUnread reports whether the bridge has refused a call without doing anything, for a time: the
@@ -287,7 +287,7 @@ func (d *Driver) do(ctx context.Context, client hub.Doer, c driver.Connection, n
 	_ = json.NewDecoder(io.LimitReader(response.Body, maxResponse)).Decode(&result) // a response without a reason has none
 	switch response.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return nil, fmt.Errorf("%w: it answered %d", driver.ErrUnreachable, response.StatusCode)
+		return nil, fmt.Errorf("%w: it responded with %d", driver.ErrUnreachable, response.StatusCode)
 	}
 	return nil, &Refusal{response.StatusCode, result.Error, chat.Truncate(result.Message, maxError)}
 }

@@ -92,7 +92,7 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	case err == nil:
 		change.Number = digits(account.DisplayPhoneNumber)
 	case errors.Is(mapError(err), driver.ErrUnreachable):
-		change.Status, change.LastError = chat.ConnectionTimeout, "The Cloud API does not answer."
+		change.Status, change.LastError = chat.ConnectionTimeout, "The Cloud API does not respond."
 	case errors.As(err, &apiErr):
 		change.Status, change.LastError = chat.ConnectionDisconnected, apiErr.text()
 	default:
@@ -184,7 +184,7 @@ func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoin
 		return driver.Sent{}, mapError(err)
 	}
 	if len(result.Messages) != 1 || result.Messages[0].ID == "" || len(result.Messages[0].ID) > maxRemoteID {
-		return driver.Sent{}, fmt.Errorf("%w: the Cloud API answered without its id", driver.ErrUnclear)
+		return driver.Sent{}, fmt.Errorf("%w: the Cloud API responded without its id", driver.ErrUnclear)
 	}
 	return driver.Sent{RemoteID: result.Messages[0].ID, At: d.host.Now().UTC().Truncate(time.Microsecond)}, nil
 }
@@ -270,7 +270,7 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		}
 		if json.Unmarshal(raw, &result) != nil && response.StatusCode >= http.StatusInternalServerError {
 			// It is not the API that answers, but what stands before it.
-			return &lostResponseError{unreachable(ctx, fmt.Errorf("the Cloud API answered %d without an error of its own", response.StatusCode))}
+			return &lostResponseError{unreachable(ctx, fmt.Errorf("the Cloud API responded with %d and without an error of its own", response.StatusCode))}
 		}
 		// The message is shown to users and logged; the API may quote the token there.
 		return &APIError{response.StatusCode, result.Error.Code, strings.ReplaceAll(result.Error.Message, settings.AccessToken, "[access token]")}

@@ -20,12 +20,12 @@ type APIError struct {
 
 // Error implements error.
 func (e *APIError) Error() string {
-	return fmt.Sprintf("the Cloud API answered %d with error %d: %s", e.Status, e.Code, e.Message)
+	return fmt.Sprintf("the Cloud API responded with %d and error %d: %s", e.Status, e.Code, e.Message)
 }
 
 // text returns the error for people.
 func (e *APIError) text() string {
-	return cmp.Or(e.Message, fmt.Sprintf("The Cloud API answered %d.", e.Status))
+	return cmp.Or(e.Message, fmt.Sprintf("The Cloud API responded with %d.", e.Status))
 }
 
 // isAccountError reports whether an error of the API is about the account: no message is

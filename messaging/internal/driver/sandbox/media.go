@@ -61,7 +61,7 @@ func (n *Network) OpenMedia(ctx context.Context, _ driver.Connection, reference 
 	}
 	if response.StatusCode != http.StatusOK {
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("%w: its address answers with status %d", driver.ErrRefused, response.StatusCode)
+		return nil, fmt.Errorf("%w: its address responds with status %d", driver.ErrRefused, response.StatusCode)
 	}
 	return response.Body, nil
 }

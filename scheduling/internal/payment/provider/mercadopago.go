@@ -268,7 +268,7 @@ func statusError(answer hub.Response) error {
 			return chargeStateError()
 		}
 	}
-	return providerError(fmt.Errorf("the provider answered %d, codes%s", answer.Status, codes))
+	return providerError(fmt.Errorf("the provider responded with %d, codes%s", answer.Status, codes))
 }
 
 // mpStatus maps the provider's statuses.

@@ -159,7 +159,7 @@ func CurrencyError() *hub.Error {
 
 // signatureError is the 401 for a webhook with an invalid signature.
 func signatureError() *hub.Error {
-	return hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "The webhook's signature does not hold.")
+	return hub.Errorf(hub.ErrUnauthorized, hub.CodeInvalidSignature, "The webhook's signature is not valid.")
 }
 
 func malformedError() *hub.Error {
@@ -175,7 +175,7 @@ func chargeStateError() *hub.Error {
 }
 
 func providerError(cause error) *hub.Error {
-	return hub.Errorf(hub.ErrPeer, CodeProvider, "The payment provider did not do what it was asked; try again.").WithCause(cause)
+	return hub.Errorf(hub.ErrPeer, CodeProvider, "The payment provider refused or failed; try again.").WithCause(cause)
 }
 
 // check rejects orders that no provider can accept.

@@ -263,7 +263,7 @@ func countPatients(raw []byte) (int, error) {
 		Items   []any     `json:"items"`   // the list
 	}
 	if err := json.Unmarshal(raw, &response); err != nil {
-		return 0, fmt.Errorf("reading an answer: %w", err)
+		return 0, fmt.Errorf("reading a response: %w", err)
 	}
 	if response.Patient != nil {
 		return 1, nil

@@ -210,7 +210,7 @@ func (c *bookingClient) sendFrom(ctx context.Context, guest int, method, path, t
 	defer resp.Body.Close()
 	response, err = io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, nil, 0, fmt.Errorf("reading the hub's answer: %w", err)
+		return 0, nil, 0, fmt.Errorf("reading the hub's response: %w", err)
 	}
 	return resp.StatusCode, response, time.Since(sentAt), nil
 }
@@ -286,7 +286,7 @@ func (c *bookingClient) countDoubleBookings(ctx context.Context, databaseURL str
 			where a.professional_id = $1 and a.status <> 'cancelled' and b.status <> 'cancelled'),
 		(select count(*) from scheduling.appointments where professional_id = $1)`, c.contested.professional).Scan(&doubles, &booked)
 	if err == nil && booked != bookingRounds {
-		err = errors.Join(reconcile.ErrUnsound, fmt.Errorf("%d bookings were answered 201, %d are stored", bookingRounds, booked))
+		err = errors.Join(reconcile.ErrUnsound, fmt.Errorf("%d bookings got a 201, %d are stored", bookingRounds, booked))
 	}
 	if err != nil {
 		return 0, fmt.Errorf("counting doubles: %w", err)

@@ -23,7 +23,7 @@ export const clinic = {
 		note: "Note",
 		noteHelp: "How the product was informed, and by whom.",
 		acknowledge: "Acknowledge",
-		acknowledgeText: (product: string) => `This records, with your name, that ${product} was informed by other means and has erased the patient. It cannot be taken back. Write the product’s name to confirm.`,
+		acknowledgeText: (product: string) => `This records, with your name, that ${product} was informed by other means and has erased the patient. It cannot be taken back. Type the product’s name to confirm.`,
 		help: {
 			waiting: "The products are informed. What they accept is acknowledged here by itself.",
 			needs_attention: "A product did not accept the event for a day, or is paused or disconnected. Enable it again, or inform it by other means and acknowledge for it.",
@@ -34,7 +34,7 @@ export const clinic = {
 	},
 	inbox: {
 		title: "Inbox",
-		lead: "Events of connected products that matched no patient. Say whom they are about, or dismiss them.",
+		lead: "Events of connected products that matched no patient, or more than one. Say whom they are about, or dismiss them.",
 		what: "entry of the inbox",
 		status: "Status",
 		statuses: { open: "Open", linked: "Linked", dismissed: "Dismissed" },
@@ -65,7 +65,7 @@ export const clinic = {
 		dismissHelp: "A dismissed entry has no effect.",
 		dismissed: "Dismissed.",
 		emptyTitle: "Nothing is waiting",
-		empty: "Events whose phone number belongs to no patient appear here.",
+		empty: "Events that match no patient, or more than one, appear here.",
 	},
 	imports: {
 		title: "Imports",
@@ -97,7 +97,7 @@ export const clinic = {
 		file: "File",
 		fileHelp: "16 MiB at most. The first line of a table has the names of its columns.",
 		noFile: "Choose a file.",
-		notSent: "The file could not be sent: it is larger than 16 MiB, it changed since it was chosen, or the hub does not answer.",
+		notSent: "The file could not be sent: it is larger than 16 MiB, it changed since it was chosen, or the hub does not respond.",
 		checkFile: "Check the file",
 		progress: "Progress",
 		checked: (done: number, total: number) => `${done} of ${total} ${total === 1 ? "row" : "rows"} checked. Nothing was changed.`,

@@ -35,7 +35,7 @@ export const clinic: ClinicMessages = {
 	},
 	inbox: {
 		title: "Bandeja de entrada",
-		lead: "Eventos de productos conectados que no corresponden a ningún paciente. Diga de quién tratan o descártelos.",
+		lead: "Eventos de productos conectados que no corresponden a ningún paciente, o a más de uno. Diga de quién tratan o descártelos.",
 		what: "entrada de la bandeja",
 		status: "Estado",
 		statuses: { open: "Abierta", linked: "Vinculada", dismissed: "Descartada" },
@@ -66,7 +66,7 @@ export const clinic: ClinicMessages = {
 		dismissHelp: "Una entrada descartada no tiene efecto.",
 		dismissed: "Descartada.",
 		emptyTitle: "No hay nada en espera",
-		empty: "Los eventos cuyo teléfono no pertenece a ningún paciente aparecen aquí.",
+		empty: "Los eventos que no corresponden a ningún paciente, o a más de uno, aparecen aquí.",
 	},
 	imports: {
 		title: "Importaciones",

@@ -24,7 +24,7 @@ export const clinic: ClinicMessages = {
 		note: "Observação",
 		noteHelp: "Como o produto foi informado, e por quem.",
 		acknowledge: "Confirmar",
-		acknowledgeText: (product) => `Isto registra, com o seu nome, que ${product} foi informado por outro meio e apagou o paciente. Não pode ser desfeito. Escreva o nome do produto para confirmar.`,
+		acknowledgeText: (product) => `Isto registra, com o seu nome, que ${product} foi informado por outro meio e apagou o paciente. Não pode ser desfeito. Digite o nome do produto para confirmar.`,
 		help: {
 			waiting: "Os produtos estão sendo informados. O que eles aceitam é confirmado aqui automaticamente.",
 			needs_attention: "Um produto não aceitou o evento por um dia, ou está pausado ou desconectado. Ative-o de novo, ou informe-o por outro meio e confirme por ele.",
@@ -35,7 +35,7 @@ export const clinic: ClinicMessages = {
 	},
 	inbox: {
 		title: "Caixa de entrada",
-		lead: "Eventos de produtos conectados que não correspondem a nenhum paciente. Diga de quem tratam ou descarte-os.",
+		lead: "Eventos de produtos conectados que não correspondem a nenhum paciente, ou a mais de um. Diga de quem tratam ou descarte-os.",
 		what: "item da caixa de entrada",
 		status: "Situação",
 		statuses: { open: "Aberto", linked: "Vinculado", dismissed: "Descartado" },
@@ -66,7 +66,7 @@ export const clinic: ClinicMessages = {
 		dismissHelp: "Um item descartado não tem efeito.",
 		dismissed: "Descartado.",
 		emptyTitle: "Nada aguarda",
-		empty: "Eventos cujo telefone não pertence a nenhum paciente aparecem aqui.",
+		empty: "Eventos que não correspondem a nenhum paciente, ou a mais de um, aparecem aqui.",
 	},
 	imports: {
 		title: "Importações",

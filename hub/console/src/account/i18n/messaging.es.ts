@@ -38,7 +38,7 @@ export const messaging: MessagingMessages = {
 		start: "Iniciar",
 		settings: "Ajustes",
 		renew: "Emparejar de nuevo",
-		renewText: "Se suelta el teléfono emparejado y aparece un nuevo código QR. Hasta que se lea, los mensajes esperan.",
+		renewText: "Se desvincula el teléfono emparejado y aparece un nuevo código QR. Hasta que se lea, los mensajes esperan.",
 		logOut: "Cerrar la sesión",
 		logOutText: "La sesión termina en la red. La conexión queda y se puede emparejar de nuevo; hasta entonces los mensajes esperan.",
 		deleteText: (name) => `${name} cierra la sesión y se elimina. Sus tickets quedan; los mensajes que esperan en ella no se envían. Escriba el nombre de la conexión para confirmar.`,

@@ -5,14 +5,14 @@ type Texts = { "pt-BR": string; es: string };
 // What the hub says of an installation, in the other languages. $1 is what the first parentheses
 // match. A test compares the list with the hub's sentences.
 const findings: [RegExp, Texts][] = [
-	[/^PostgreSQL does not answer: (.+)$/, { "pt-BR": "o PostgreSQL não responde: $1", es: "PostgreSQL no responde: $1" }],
+	[/^PostgreSQL does not respond: (.+)$/, { "pt-BR": "o PostgreSQL não responde: $1", es: "PostgreSQL no responde: $1" }],
 	[/^check that it runs and that HUB_DATABASE_URL is right$/, { "pt-BR": "confira se ele está em execução e se HUB_DATABASE_URL está certo", es: "compruebe que se ejecuta y que HUB_DATABASE_URL es correcto" }],
 	[/^asking PostgreSQL failed: (.+)$/, { "pt-BR": "a consulta ao PostgreSQL falhou: $1", es: "la consulta a PostgreSQL falló: $1" }],
 	[/^PostgreSQL (.+) is too old$/, { "pt-BR": "o PostgreSQL $1 é antigo demais", es: "PostgreSQL $1 es demasiado antiguo" }],
 	[/^use version (\d+) or newer$/, { "pt-BR": "use a versão $1 ou mais nova", es: "use la versión $1 o posterior" }],
 	[/^synchronous_commit is off: a crash of the server loses accepted events$/, { "pt-BR": "synchronous_commit está desligado: uma queda do servidor perde eventos aceitos", es: "synchronous_commit está desactivado: una caída del servidor pierde eventos aceptados" }],
 	[/^set synchronous_commit = on$/, { "pt-BR": "defina synchronous_commit = on", es: "defina synchronous_commit = on" }],
-	[/^PostgreSQL (.+) answers in (.+)$/, { "pt-BR": "o PostgreSQL $1 responde em $2", es: "PostgreSQL $1 responde en $2" }],
+	[/^PostgreSQL (.+) responds in (.+)$/, { "pt-BR": "o PostgreSQL $1 responde em $2", es: "PostgreSQL $1 responde en $2" }],
 	[/^this machine's clock and the database's differ by (.+)$/, { "pt-BR": "o relógio desta máquina e o do banco de dados diferem em $1", es: "el reloj de esta máquina y el de la base de datos difieren en $1" }],
 	[/^run a time service \(NTP\) on both; leases use the database's clock, so nothing is lost$/, { "pt-BR": "use um serviço de hora (NTP) nas duas; as concessões usam o relógio do banco de dados, então nada se perde", es: "use un servicio de hora (NTP) en ambas; las concesiones usan el reloj de la base de datos, así que nada se pierde" }],
 	[/^differs from the database's by (.+)$/, { "pt-BR": "difere do relógio do banco de dados em $1", es: "difiere del reloj de la base de datos en $1" }],
@@ -34,9 +34,9 @@ const findings: [RegExp, Texts][] = [
 	[/^(\d+) deliveries overdue$/, { "pt-BR": "entregas atrasadas: $1", es: "entregas atrasadas: $1" }],
 	[/^in the hub's own process$/, { "pt-BR": "no próprio processo do hub", es: "en el propio proceso del hub" }],
 	[/^HUB_REDIS_URL is not a valid redis:\/\/ URL$/, { "pt-BR": "HUB_REDIS_URL não é uma URL redis:// válida", es: "HUB_REDIS_URL no es una URL redis:// válida" }],
-	[/^Redis does not answer: (.+)$/, { "pt-BR": "o Redis não responde: $1", es: "Redis no responde: $1" }],
+	[/^Redis does not respond: (.+)$/, { "pt-BR": "o Redis não responde: $1", es: "Redis no responde: $1" }],
 	[/^nothing is lost: limits are counted per process and retries come up to 3 s late until it is back$/, { "pt-BR": "nada se perde: até ele voltar, os limites são contados por processo e as novas tentativas atrasam até 3 s", es: "nada se pierde: hasta que vuelva, los límites se cuentan por proceso y los reintentos se retrasan hasta 3 s" }],
-	[/^answers in (.+)$/, { "pt-BR": "responde em $1", es: "responde en $1" }],
+	[/^responds in (.+)$/, { "pt-BR": "responde em $1", es: "responde en $1" }],
 	[/^cloud metadata addresses are not refused$/, { "pt-BR": "endereços de metadados da nuvem não são recusados", es: "no se rechazan las direcciones de metadatos de la nube" }],
 	[/^deliveries to other machines fail until it is back; check HUB_EGRESS_PROXY$/, { "pt-BR": "entregas a outras máquinas falham até ele voltar; confira HUB_EGRESS_PROXY", es: "las entregas a otras máquinas fallan hasta que vuelva; compruebe HUB_EGRESS_PROXY" }],
 	[/^private networks are refused; names cannot be resolved here$/, { "pt-BR": "redes privadas são recusadas; aqui não é possível resolver nomes", es: "se rechazan las redes privadas; aquí no se pueden resolver nombres" }],
