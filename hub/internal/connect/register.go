@@ -85,7 +85,7 @@ func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration
 			i.ScheduleRegistration(now)
 		case isOtherAccount(peerErr):
 			i.Disconnect(integration.FailureText(peerErr))
-		case peerErr != nil && s.isOutdated(sent, localProduct):
+		case peerErr != nil && (s.isOutdated(sent, localProduct) || i.OverlapsSecrets(now)):
 			i.PostponeRefresh(now.Add(retryDelay(i.RegistrationFailures + 1)))
 		case peerErr != nil:
 			i.FailRegistration(integration.FailureText(peerErr))

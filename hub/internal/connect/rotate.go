@@ -3,6 +3,7 @@ package connect
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,7 +56,7 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integra
 		}
 	}
 	if peerErr != nil {
-		if err := s.undoRotation(ctx, i); err != nil {
+		if err := s.undoRotation(ctx, i, peerErr); err != nil {
 			return View{}, "", err
 		}
 		return View{}, "", peerErr
@@ -83,6 +84,9 @@ func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UU
 		}
 		if !i.IsReachable() {
 			return nil
+		}
+		if i.NextRegistrationAt == nil { // in case this process dies: another one completes the rotation
+			i.ScheduleRegistration(s.Now().Add(firstRetry))
 		}
 		return s.setPendingLocalKey(ctx, tx, product, i, "")
 	})
@@ -114,16 +118,27 @@ func (s *Service) finishRotation(ctx context.Context, sent integration.Integrati
 	return i, err
 }
 
-// undoRotation keeps what was in force before the rotation. The new secret stays
-// acceptable as the previous one: the peer may have stored it and failed to answer.
-func (s *Service) undoRotation(ctx context.Context, sent integration.Integration) error {
+// undoRotation keeps what was in force before the rotation. Unless the peer refused the new
+// secret, it may have stored it and failed to respond: the new secret stays acceptable as the
+// previous one, and the peer is registered with again, with the secret in force. Else both sides
+// would sign with different secrets once the overlap is over.
+func (s *Service) undoRotation(ctx context.Context, sent integration.Integration, peerErr error) error {
 	_, err := s.update(ctx, sent.ID, integration.Filter{}, func(i *integration.Integration, _ pgx.Tx) error {
 		if i.PendingLocalKeyID == nil || sent.PendingLocalKeyID == nil || *i.PendingLocalKeyID != *sent.PendingLocalKeyID {
 			return nil
 		}
 		i.PreviousSecret, i.PreviousSecretExpiresAt, i.PendingSecret = i.PendingSecret, new(s.Now().Add(DefaultOverlap)), nil
 		i.PendingLocalKey, i.PendingLocalKeyID = nil, nil
+		if hasRefused(peerErr) {
+			i.NextRegistrationAt = nil
+		}
 		return nil
 	})
 	return err
+}
+
+// hasRefused reports whether an error says that the peer did not do what it was asked.
+func hasRefused(peerErr error) bool {
+	var status hub.PeerHTTPStatus
+	return errors.As(peerErr, &status) && status.Refused() || hub.HasCode(peerErr, hub.CodeKeyRejected) || hub.HasCode(peerErr, hub.CodePeerRateLimited)
 }

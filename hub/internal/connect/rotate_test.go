@@ -40,6 +40,63 @@ func TestRotateSecret(t *testing.T) {
 	refused(t, hub.ErrInvalid, "validation_failed", err)
 }
 
+// A peer that stored a rotated secret and failed to respond signs with it: it is registered with
+// again, with the secret in force, before the overlap is over. The integration stays in use
+// meanwhile. A peer that refused the secret has not stored it.
+func TestRotationWithoutAResponse(t *testing.T) {
+	t.Parallel()
+	for status, mayHaveStored := range map[int]bool{503: true, 408: true, 400: false, 401: false, 429: false} {
+		b, p := setup(t), newPeer(t)
+		made := b.connected(p)
+		before := b.connection(made.ID).Secret()
+		p.set(func(p *plainPeer) { p.register = answering(status, `{}`) })
+		_, _, err := b.RotateSecret(context.Background(), made.ID, integration.Filter{}, time.Hour)
+		require.Error(t, err)
+		calls := len(p.seen("/register"))
+		for range 3 {
+			b.later(time.Hour)
+			require.Equal(t, statusActive, b.get(made.ID).Status)
+		}
+		require.Equal(t, mayHaveStored, len(p.seen("/register")) > calls, status)
+		p.set(func(p *plainPeer) { p.register = answering(200, `{}`) })
+		b.later(time.Hour)
+		if mayHaveStored {
+			seen := p.seen("/register")
+			require.Equal(t, before, seen[len(seen)-1].fields["webhook_secret"])
+		}
+		require.Equal(t, before, b.connection(made.ID).Secret())
+		require.Nil(t, b.get(made.ID).NextRegistrationAt)
+	}
+}
+
+// A process that dies after the peer has stored a rotated secret leaves the rotation to another,
+// which completes it.
+func TestRotationIsCompletedByAnother(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	hide := func(from, to string) {
+		_, err := b.db.Exec(context.Background(), `alter table hub.`+from+` rename to `+to)
+		require.NoError(t, err)
+	}
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			hide("integrations", "hidden") // the process can store nothing any more
+			answering(200, `{}`)(w, r)
+		}
+	})
+	_, _, err := b.RotateSecret(context.Background(), made.ID, integration.Filter{}, time.Hour)
+	require.Error(t, err)
+	hide("hidden", "integrations")
+	calls := p.seen("/register")
+	stored := calls[len(calls)-1].fields["webhook_secret"].(string)
+	require.NotEqual(t, stored, b.connection(made.ID).Secret())
+	p.set(func(p *plainPeer) { p.register = answering(200, `{}`) })
+	b.later(2 * time.Minute)
+	require.Equal(t, stored, b.connection(made.ID).Secret())
+	require.Equal(t, statusActive, b.get(made.ID).Status)
+}
+
 // The peer registered a moment ago and may take a rotation of ours for the other half of
 // that handshake: every new secret wins over the one before, however many follow each other.
 func TestRotationsWinAtThePeer(t *testing.T) {

@@ -14,11 +14,11 @@ const (
 )
 
 // RecordProbe applies the result of a health probe: features are what the peer offers,
-// nil if it did not answer, and err says what is wrong with it. Integrations that wait
-// for a registration, or are not in use, keep their status.
+// nil if it did not respond, and err says what is wrong with it. Integrations that are not in use,
+// or wait for a registration to be in use, keep their status.
 func (i *Integration) RecordProbe(now time.Time, features []string, err error) {
 	i.LastHealthCheck = &now
-	if i.NextRegistrationAt != nil || i.Status == StatusInactive {
+	if i.Status == StatusInactive || i.Status == StatusError && i.NextRegistrationAt != nil {
 		return
 	}
 	switch {

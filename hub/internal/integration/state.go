@@ -96,8 +96,14 @@ func (i *Integration) FailRegistration(reason string) {
 	i.RegistrationFailures++
 }
 
-// PostponeRefresh records that the peer did not take a registration for other events. The
-// integration stays in use as it is.
+// OverlapsSecrets reports whether an integration in use accepts two secrets, of which either may
+// be the peer's: a registration of ours that fails puts neither out of force.
+func (i *Integration) OverlapsSecrets(now time.Time) bool {
+	return i.Status == StatusActive && len(i.PendingSecret) == 0 && i.PreviousSecretExpiresAt != nil && now.Before(*i.PreviousSecretExpiresAt)
+}
+
+// PostponeRefresh records that the peer did not take a registration for other events, or of the
+// secret in force. The integration stays in use as it is.
 func (i *Integration) PostponeRefresh(at time.Time) {
 	i.RegistrationFailures++
 	i.ScheduleRegistration(at)

@@ -137,6 +137,21 @@ func TestRecordProbe(t *testing.T) {
 	require.Nil(t, i.NextProbeAt)
 }
 
+// A registration that is due for an integration in use hides no failure of its peer. One that
+// failed waits for its registration.
+func TestRecordProbeBeforeARegistration(t *testing.T) {
+	t.Parallel()
+	i := inState(t, StateActive)
+	i.ScheduleRegistration(now.Add(time.Hour))
+	for range 3 {
+		i.RecordProbe(now, nil, hub.Errorf(hub.ErrPeer, hub.CodePeerFailed, "It failed."))
+	}
+	require.Equal(t, StatusError, i.Status)
+	i.RecordProbe(now, nil, nil)
+	i.RecordProbe(now, nil, nil)
+	require.Equal(t, StatusError, i.Status)
+}
+
 // Active, failing and paused integrations get every event that the peer's product accepts;
 // abandoned ones only the deletion of a patient.
 func TestAcceptedEvents(t *testing.T) {

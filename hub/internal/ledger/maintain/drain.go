@@ -336,9 +336,10 @@ func (t *targetDrain) restart(ctx context.Context, tx pgx.Tx, open []uuid.UUID) 
 }
 
 // isUnsentSQL is true of deliveries d that were parked without an attempt because their
-// target was not in use. An endpoint that responds 410 is disabled by then.
-var isUnsentSQL = `(d.status = 2 and coalesce(d.reason, '') in ('` + strings.Join([]string{delivery.ReasonDisabled,
-	delivery.ReasonGone, delivery.ReasonIntegrationInactive, delivery.ReasonPeerUnavailable}, `', '`) + `'))`
+// target was not in use. An endpoint that responds 410 is disabled by then; an integration is
+// not: its deliveries have that reason after an attempt.
+var isUnsentSQL = `(d.status = 2 and (coalesce(d.reason, '') in ('` + strings.Join([]string{delivery.ReasonDisabled,
+	delivery.ReasonIntegrationInactive, delivery.ReasonPeerUnavailable}, `', '`) + `') or d.reason = '` + delivery.ReasonGone + `' and not d.integration))`
 
 // wait schedules the first of a series of trials.
 func (t *targetDrain) wait(ctx context.Context, tx pgx.Tx) error {

@@ -289,6 +289,43 @@ func TestParkedBeforeTheProcessKnew(t *testing.T) {
 	}
 }
 
+// An integration whose peer responds 410 stays in use: its deliveries were attempted. Trials wait
+// longer each time, and a drain ends after three of them.
+func TestIntegrationThatResponds410(t *testing.T) {
+	t.Parallel()
+	d := newDrainTest(t)
+	target := d.target[0]
+	d.park(9, target)
+	d.exec(`update hub.deliveries set integration = true where target_id = $1`, target)
+	d.exec(`update hub.drains set integration = true where target_id = $1`, target)
+	refuse := func() {
+		d.settle(2, d.pending(target)...)
+		d.exec(`update hub.deliveries set reason = 'gone' where target_id = $1 and status = 2`, target)
+	}
+	for _, minutes := range []float64{1, 2, 4} {
+		d.due()
+		d.round()
+		require.Len(t, d.pending(target), 1)
+		refuse()
+		d.round()
+		state, wait := d.state(target)
+		require.Equal(t, "waiting", state)
+		require.InDelta(t, minutes, wait.Minutes(), 0.12*minutes)
+	}
+	d.due()
+	d.round()
+	d.settle(1, d.pending(target)...)
+	d.round()
+	for range 3 {
+		d.round()
+		refuse()
+	}
+	d.round()
+	state, wait := d.state(target)
+	require.Equal(t, "waiting", state)
+	require.Greater(t, wait, 20*time.Second, "the drain has ended")
+}
+
 func (d *drainTest) count(where string, args ...any) (n int) {
 	d.t.Helper()
 	require.NoError(d.t, d.pool.QueryRow(d.t.Context(), `select count(*) from hub.deliveries where `+where, args...).Scan(&n))
