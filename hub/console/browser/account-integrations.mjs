@@ -24,7 +24,7 @@ async function connects(browser) {
 		["port", place.peer, place.closed, place.key, "reach", "Check the port"],
 		["base", place.peer, place.elsewhere, place.key, "api", "Use the base of the API"],
 		["key", place.peer, place.peerBase, wrongKey, "key", "Copy the whole key again"],
-		["product", "records", place.peerBase, place.key, "product", "Another product answers there"],
+		["product", "records", place.peerBase, place.key, "product", "Another product responds there"],
 		["environment", place.peer, place.peerBase, place.key.replace("_live_", "_test_"), "key", "Use a key of the environment"],
 	]) {
 		await fill(product, url, key);
@@ -57,7 +57,7 @@ async function works(browser) {
 	await shows(page, "Active");
 	await look(page, `account-integration-${place.product}`);
 	await page.getByRole("button", { name: "Test", exact: true }).click();
-	await shows(page, "The peer answers");
+	await shows(page, "The peer responds");
 	await page.getByRole("button", { name: "Rotate secret" }).click();
 	await page.getByRole("dialog").getByRole("button", { name: "Rotate secret" }).click();
 	await shows(page, "It is shown now and never again", "[role=dialog]");

@@ -318,7 +318,7 @@ async function tenants(browser) {
 	await look(page, "tenants");
 	await page.getByRole("button", { name: "Corner Bakery" }).click();
 	await dialog(page).getByLabel("Endpoints").fill("9");
-	await dialog(page).getByLabel("Deliveries a request").fill("50");
+	await dialog(page).getByLabel("Deliveries per request").fill("50");
 	await dialog(page).getByLabel("Concurrent attempts").fill("4");
 	await dialog(page).getByLabel("Queue").fill("2000000000"); // more than there can be
 	await look(page, "tenants-limits");
@@ -326,10 +326,10 @@ async function tenants(browser) {
 	await shows(page, /^That did not work\. limits\.queue /, "[role=dialog]");
 	await dialog(page).getByLabel("Queue").fill("700");
 	await dialog(page).getByRole("button", { name: "Save" }).click();
-	await shows(page, "Endpoints: 9, Deliveries a request: 50, Concurrent attempts: 4, Queue: 700");
+	await shows(page, "Endpoints: 9, Deliveries per request: 50, Concurrent attempts: 4, Queue: 700");
 	await page.getByRole("button", { name: "Corner Bakery" }).click();
 	expect((await dialog(page).getByLabel("Queue").inputValue()) === "700", "the form shows the limits");
-	for (const limit of ["Deliveries a request", "Concurrent attempts", "Queue"]) await dialog(page).getByLabel(limit).fill("");
+	for (const limit of ["Deliveries per request", "Concurrent attempts", "Queue"]) await dialog(page).getByLabel(limit).fill("");
 	await dialog(page).getByRole("button", { name: "Save" }).click();
 	await page.getByText("Endpoints: 9", { exact: true }).waitFor(); // the others are defaults again
 	await page.getByRole("button", { name: "Register product" }).click();

@@ -15,7 +15,7 @@ async function other(browser) {
 		["port", "board", place.closed, place.key, "reach", "Check the port"],
 		["base", "board", place.elsewhere, place.key, "api", "Use the base of the API"],
 		["key", "board", board, wrongKey, "key", "Copy the whole key again"],
-		["product", "clinic", board, place.key, "product", "Another product answers there"],
+		["product", "clinic", board, place.key, "product", "Another product responds there"],
 		["environment", "board", board, place.key.replace("_live_", "_test_"), "key", "Use a key of the environment", true],
 		["self", "notes", place.closed, place.key, "product", "Name the other product", true],
 	]) {

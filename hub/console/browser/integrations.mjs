@@ -32,7 +32,7 @@ async function acts(browser) {
 	await shows(page, "Pine Clinic → board", "h1");
 	await look(page, "integration");
 	await page.getByRole("button", { name: "Test", exact: true }).click();
-	await shows(page, "The peer answers (version 1.2.3)");
+	await shows(page, "The peer responds (version 1.2.3)");
 	// Its events keep their order, until that is switched off.
 	const order = async (ordered) => {
 		await page.getByRole("button", { name: "Order", exact: true }).click();

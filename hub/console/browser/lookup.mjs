@@ -27,7 +27,7 @@ async function found(browser) {
 		await shows(page, "Maria S."); // the result is still there
 	}
 	// One was sent, the other received: nobody here can send that again.
-	const received = opened.filter((text) => text.includes("Received once, answered 20") && text.includes("Sender") && !text.includes("Send again"));
+	const received = opened.filter((text) => text.includes("Received once, responded with 20") && text.includes("Sender") && !text.includes("Send again"));
 	const sent = opened.filter((text) => text.includes("Receiver") && text.includes("Send again"));
 	expect(received.length === 1 && sent.length === 1, `one was received and one sent: ${opened}`);
 	expect(page.url() === `${place.url}/lookup`, "the number is not in the address");

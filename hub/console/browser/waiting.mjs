@@ -25,7 +25,7 @@ async function compares(browser) {
 	await button.click(); // the second attempt comes after a second
 	await shows(page, "Two attempts compared");
 	const row = (name) => page.getByRole("row", { name });
-	expect((await row(/^Answer/).innerText()).match(/500/g)?.length === 2, "both answers are shown");
+	expect((await row(/^Status/).innerText()).match(/500/g)?.length === 2, "both answers are shown");
 	expect(await row(/webhook-timestamp/).getAttribute("data-differs") === "true", "what differs is marked");
 	expect(await row(/webhook-id/).getAttribute("data-differs") === null, "what is the same is not");
 	await shows(page, "the stock is locked", "table");
