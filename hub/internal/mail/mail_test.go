@@ -277,6 +277,33 @@ func TestMailIsTriedAgain(t *testing.T) {
 	requireNobody(t, b)
 }
 
+// A mail that breaks the connection takes no others with it: they go over another one at once.
+func TestMailThatBreaksTheConnection(t *testing.T) {
+	t.Parallel()
+	for _, response := range []string{"hang up", "421 4.3.2 going down"} {
+		var mu sync.Mutex
+		isFirst := true
+		s := startSMTP(t, &smtpServer{answer: func(verb string) string {
+			mu.Lock()
+			defer mu.Unlock()
+			if verb != "." || !isFirst {
+				return ""
+			}
+			isFirst = false
+			return response
+		}}, nil)
+		b := setup(t, func(c *mail.Config) { c.Server = server(t, "smtp://"+s.address) })
+		for _, name := range []string{"first", "second", "third", "fourth", "fifth"} {
+			b.send(module.Email{To: name + "@example.com", Text: "T"})
+		}
+		b.run()
+		for _, arrived := range s.wait(4) {
+			require.NotEqual(t, "first@example.com", arrived.to)
+		}
+		b.becomes("attempts = 1 and recipient = 'first@example.com' and due_at > now()")
+	}
+}
+
 func requireNobody(t *testing.T, b *bundle) {
 	t.Helper()
 	for _, personal := range []string{"bia", "example.com", "Segredo"} {
@@ -318,6 +345,8 @@ func TestMailIsGivenUpAfterADay(t *testing.T) {
 	b.exec(`update hub.mails set created_at = now() - interval '23 hours 59 minutes', due_at = now()`)
 	b.becomes("attempts = 2 and due_at between now() and now() + interval '1 minute'")
 	b.exec(`update hub.mails set created_at = now() - interval '24 hours', due_at = now()`)
+	b.becomes("attempts = 3 and due_at between now() and now() + interval '2 minutes'") // the hub may have been away for all that time
+	b.exec(`update hub.mails set attempts = 6, due_at = now()`)
 	require.Eventually(t, func() bool { return b.rows("true") == 0 }, time.Minute, 10*time.Millisecond)
 	require.Contains(t, b.log.String(), "refused the sender with 553 5.1.8")
 }

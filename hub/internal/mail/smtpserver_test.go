@@ -97,6 +97,9 @@ func (s *smtpServer) serve(conn net.Conn, secure bool) {
 		if text != "" {
 			say(text)
 		}
+		if strings.HasPrefix(text, "421") {
+			_ = conn.Close()
+		}
 		return text != ""
 	}
 	var from, to string

@@ -26,6 +26,8 @@ const (
 	giveUp    = 24 * time.Hour
 	keepFor   = 7 * 24 * time.Hour // sent and failed emails, if they are kept
 	pruneTime = time.Hour
+
+	serviceClosing = 421 // RFC 5321, 4.2.3
 )
 
 // retryDelays are the delays after the attempts of one email; the last one repeats.
@@ -82,9 +84,10 @@ func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
 	if client != nil {
 		defer func() { _ = client.Close() }()
 	}
+	isBroken := false // by the email before
 	for _, row := range rows {
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, isBroken: // not tried: another connection may do
 			err = dbgen.New(o.config.DB).UnclaimMail(working, row.ID)
 		case connErr != nil:
 			err = o.handleFailure(working, row, connErr)
@@ -95,7 +98,7 @@ func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
 			} else {
 				err = o.handleFailure(working, row, sendErr)
 			}
-			connErr = connectionError(sendErr)
+			isBroken = breaksConnection(sendErr)
 		}
 		if err != nil {
 			return len(rows), err // the leases expire
@@ -130,12 +133,12 @@ func (o *Outbox) settle(ctx context.Context, row dbgen.ClaimMailsRow, status str
 	return nil
 }
 
-// handleFailure delays an email, or fails it: after a day, or when the server refuses it
-// for good. The log holds neither addresses nor contents.
+// handleFailure delays an email, or fails it: after a day with an attempt after each delay, or
+// when the server refuses it for good. The log holds neither addresses nor contents.
 func (o *Outbox) handleFailure(ctx context.Context, row dbgen.ClaimMailsRow, cause error) error {
 	reason, final := explain(cause)
 	attrs := []any{"mail", row.ID, "product", row.Product, "attempts", row.Attempts, "reason", reason}
-	if age := time.Duration(row.AgeSeconds * float64(time.Second)); final || age >= giveUp {
+	if age := time.Duration(row.AgeSeconds * float64(time.Second)); final || age >= giveUp && int(row.Attempts) >= len(retryDelays) {
 		o.config.Log.Error("mail was given up", attrs...)
 		return o.settle(ctx, row, StatusFailed)
 	}
@@ -180,12 +183,12 @@ func explain(err error) (reason string, final bool) {
 	return "the connection to the server broke", false
 }
 
-// connectionError returns err if nothing more can be sent over the connection, that is,
-// unless it is a response of the server.
-func connectionError(err error) error {
+// breaksConnection reports whether nothing more can be sent over the connection after an error:
+// it is no response of the server, or the response with which the server closes the connection.
+func breaksConnection(err error) bool {
 	var refused *gomail.SendError
-	if err == nil || errors.As(err, &refused) && refused.ErrorCode() > 0 {
-		return nil
+	if err == nil {
+		return false
 	}
-	return err
+	return !errors.As(err, &refused) || refused.ErrorCode() <= 0 || refused.ErrorCode() == serviceClosing
 }
