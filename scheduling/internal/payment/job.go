@@ -70,6 +70,14 @@ func (r *paymentRun) nextCallAt() time.Time {
 	return r.retryAt
 }
 
+// providerName returns the configured provider's name, "" without one.
+func (r *paymentRun) providerName() string {
+	if r.provider == nil {
+		return ""
+	}
+	return r.provider.Name()
+}
+
 func (r *paymentRun) readCharge(ctx context.Context, id string) (charge provider.Charge, err error) {
 	err = r.callProvider(func() error { charge, err = r.provider.Read(ctx, id); return err })
 	return charge, err
@@ -132,7 +140,10 @@ func (r *paymentRun) endDueCharges(ctx context.Context) error {
 }
 
 func (r *paymentRun) endDueCharge(ctx context.Context, due dbgen.DueChargesRow) error {
-	charge, err := r.readCharge(ctx, due.ProviderPaymentID)
+	charge, err := provider.Charge{}, errProviderDown
+	if due.Provider == r.providerName() { // another provider would not know it
+		charge, err = r.readCharge(ctx, due.ProviderPaymentID)
+	}
 	open := err == nil && charge.Status == provider.Pending
 	if err == nil && !open {
 		err = r.store.SettleCharge(ctx, due.Provider, charge)
@@ -184,18 +195,40 @@ func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
 	return nil
 }
 
-// sendDueRefunds requests due refunds from the provider.
-func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
-	if r.provider == nil {
-		return nil
-	}
-	name := r.provider.Name()
-	refunds, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: &name, RowLimit: batchSize})
+// failForeignRefunds leaves the refunds of a former provider to staff: this one cannot
+// make them.
+func (r *paymentRun) failForeignRefunds(ctx context.Context) error {
+	refunds, err := r.store.RefundsOfOtherProviders(ctx, dbgen.RefundsOfOtherProvidersParams{Now: r.now, Provider: r.providerName(), RowLimit: batchSize})
 	if err != nil {
 		return err
 	}
 	for _, due := range refunds {
-		if err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
+		r.host.Log.Error("a refund is of a payment provider that is not configured", logIDs(due.OrgID, due.PaymentID)...)
+		if err := r.store.MarkRefundFailed(ctx, due.OrgID, due.ID, due.AppointmentID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendDueRefunds requests due refunds from the provider.
+func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
+	if err := r.failForeignRefunds(ctx); err != nil || r.provider == nil {
+		return err
+	}
+	refunds, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: r.providerName(), RowLimit: batchSize})
+	if err != nil {
+		return err
+	}
+	for _, due := range refunds {
+		err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents})
+		if errors.Is(err, errProviderDown) {
+			if err := r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.nextCallAt(), OrgID: due.OrgID, ID: due.ID}); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
 			last := due.Attempts >= maxRefundAttempts
 			r.host.Log.Warn("refunding a deposit failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
 			if last {
