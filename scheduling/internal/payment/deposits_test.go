@@ -360,3 +360,22 @@ func TestAPriceBelowTheDeposit(t *testing.T) {
 		require.Contains(t, []string{"paid", "none"}, kept["deposit_status"])
 	}
 }
+
+// A visit that has begun is not cancelled for its deposit: staff collect it.
+func TestUnpaidDepositOfAVisit(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	org.OK(200, "PUT", "/organization/settings", object{"min_notice_minutes": 0})
+	org.AdvanceClock(schedulingtest.Monday.Add(-10 * time.Minute).Sub(org.Hub.Clock.Now()))
+	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
+	require.Equal(t, org.At(0), created["deposit"].(object)["expires_at"])
+	id := created["appointment_id"].(string)
+	moved := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(time.Hour))["appointment_id"].(string)
+	org.Exec(`update scheduling.appointments set start_at = start_at - interval '50 minutes', end_at = end_at - interval '50 minutes', overbooked = true where id = $1`, moved)
+	org.AdvanceClock(35 * time.Minute)
+	org.RunJob("payments")
+	for _, visit := range []string{id, moved} {
+		require.Equal(t, "scheduled", org.Appointment(visit)["status"])
+		require.Equal(t, "pending", org.Appointment(visit)["deposit_status"])
+	}
+}

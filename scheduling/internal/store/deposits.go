@@ -46,6 +46,9 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.DepositDeadline == nil || before.DepositDeadline.After(tx.now) {
 			return nil
 		}
+		if !before.DepositDeadline.Before(before.StartAt) { // it has begun: staff decide
+			return nil
+		}
 		return tx.applyAction(ctx, booking.Cancel, change, before)
 	})
 }
