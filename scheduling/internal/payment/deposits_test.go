@@ -379,3 +379,23 @@ func TestUnpaidDepositOfAVisit(t *testing.T) {
 		require.Equal(t, "pending", org.Appointment(visit)["deposit_status"])
 	}
 }
+
+// Who paid a part is not cancelled where that closed the code for the deposit, and
+// otherwise the part is to be refunded.
+func TestPartOfADeposit(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"deposit_amount": 60})
+	book := func(after time.Duration, paid int) string {
+		id := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(after))["appointment_id"].(string)
+		org.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": paid, "method": "cash"})
+		return id
+	}
+	kept, gone := book(0, 50), book(time.Hour, 10)
+	org.AdvanceClock(31 * time.Minute)
+	org.RunJob("payments")
+	require.Equal(t, "scheduled", org.Appointment(kept)["status"])
+	require.Equal(t, "pending", org.Appointment(kept)["deposit_status"])
+	require.Equal(t, "cancelled", org.Appointment(gone)["status"])
+	require.Equal(t, true, org.Appointment(gone)["needs_refund"])
+}
