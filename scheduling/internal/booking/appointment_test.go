@@ -215,5 +215,6 @@ func TestDeposits(t *testing.T) {
 	policy.DepositRefundNoticeMinutes = nil
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-720*time.Hour)))
 	require.Equal(t, DepositForfeited, DepositAfterNoShow(DepositPaid))
-	require.Equal(t, start.Add(30*time.Minute), policy.DepositDeadline(start))
+	require.Equal(t, start.Add(30*time.Minute), policy.DepositDeadline(start, start.Add(time.Hour)))
+	require.Equal(t, start.Add(10*time.Minute), policy.DepositDeadline(start, start.Add(10*time.Minute)), "not during the visit")
 }

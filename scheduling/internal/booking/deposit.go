@@ -40,7 +40,11 @@ func DepositAfterNoShow(status DepositStatus) DepositStatus {
 	return status
 }
 
-// DepositDeadline returns the deadline for the deposit.
-func (p Policy) DepositDeadline(bookedAt time.Time) time.Time {
-	return bookedAt.Add(minutes(p.DepositHoldMinutes))
+// DepositDeadline returns the deadline for the deposit, at the latest the start.
+func (p Policy) DepositDeadline(bookedAt, start time.Time) time.Time {
+	deadline := bookedAt.Add(minutes(p.DepositHoldMinutes))
+	if start.After(bookedAt) && start.Before(deadline) {
+		return start
+	}
+	return deadline
 }

@@ -360,3 +360,42 @@ func TestAPriceBelowTheDeposit(t *testing.T) {
 		require.Contains(t, []string{"paid", "none"}, kept["deposit_status"])
 	}
 }
+
+// A visit that has begun is not cancelled for its deposit: staff collect it.
+func TestUnpaidDepositOfAVisit(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	org.OK(200, "PUT", "/organization/settings", object{"min_notice_minutes": 0})
+	org.AdvanceClock(schedulingtest.Monday.Add(-10 * time.Minute).Sub(org.Hub.Clock.Now()))
+	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
+	require.Equal(t, org.At(0), created["deposit"].(object)["expires_at"])
+	id := created["appointment_id"].(string)
+	moved := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(time.Hour))["appointment_id"].(string)
+	org.Exec(`update scheduling.appointments set start_at = start_at - interval '50 minutes', end_at = end_at - interval '50 minutes', overbooked = true where id = $1`, moved)
+	org.AdvanceClock(35 * time.Minute)
+	org.RunJob("payments")
+	for _, visit := range []string{id, moved} {
+		require.Equal(t, "scheduled", org.Appointment(visit)["status"])
+		require.Equal(t, "pending", org.Appointment(visit)["deposit_status"])
+	}
+}
+
+// Who paid a part is not cancelled where that closed the code for the deposit, and
+// otherwise the part is to be refunded.
+func TestPartOfADeposit(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"deposit_amount": 60})
+	book := func(after time.Duration, paid int) string {
+		id := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(after))["appointment_id"].(string)
+		org.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": paid, "method": "cash"})
+		return id
+	}
+	kept, gone := book(0, 50), book(time.Hour, 10)
+	org.AdvanceClock(31 * time.Minute)
+	org.RunJob("payments")
+	require.Equal(t, "scheduled", org.Appointment(kept)["status"])
+	require.Equal(t, "pending", org.Appointment(kept)["deposit_status"])
+	require.Equal(t, "cancelled", org.Appointment(gone)["status"])
+	require.Equal(t, true, org.Appointment(gone)["needs_refund"])
+}

@@ -18,6 +18,8 @@ const (
 	maxEventAttempts         = 30                 // of a provider event: about eight hours
 	maxUnknownChargeAttempts = 5                  // of a provider event for an unknown charge: the charge may not be stored yet
 	maxRefundAttempts        = 12                 // about a day
+	callRetryInterval        = time.Minute        // for a call that was not made, or a due charge that could not be read
+	unreadLimit              = time.Hour          // after its expiry: a charge that could not be read is then taken for unpaid
 	cancelRetryInterval      = 10 * time.Minute   // for a charge that could not be cancelled at the provider
 	cancelRetryLimit         = 2 * 24 * time.Hour // after its expiry
 )
@@ -35,27 +37,45 @@ func (s *Service) ProcessDue(ctx context.Context) error {
 	return nil
 }
 
-// paymentRun is one run of the job. Once the provider is down it is not called again:
+// paymentRun is one run of the job. In an outage of the provider it is not called again:
 // each call may take until its deadline.
 type paymentRun struct {
 	*Service
-	now          time.Time
-	providerDown bool
+	now     time.Time
+	retryAt time.Time // of calls that are not made because of an outage; zero: there is none
 }
 
 // errProviderDown is returned for a call that was not made.
 var errProviderDown = errors.New("the payment provider does not respond")
 
-// callProvider makes a call unless the provider is down.
+// callProvider makes a call unless there is an outage of the provider.
 func (r *paymentRun) callProvider(call func() error) error {
-	if r.provider == nil || r.providerDown {
+	if r.provider == nil || !r.retryAt.IsZero() {
 		return errProviderDown
 	}
 	err := call()
-	if errors.Is(err, hub.ErrPeer) {
-		r.providerDown = true
+	var outage *provider.OutageError
+	if errors.As(err, &outage) {
+		r.retryAt = r.now.Add(max(outage.RetryAfter, callRetryInterval))
+		r.host.Log.Warn("the payment provider does not respond", "retry_at", r.retryAt, "error", err)
 	}
 	return err
+}
+
+// nextCallAt returns when a call that failed or was not made is due again.
+func (r *paymentRun) nextCallAt() time.Time {
+	if r.retryAt.IsZero() {
+		return r.now.Add(callRetryInterval)
+	}
+	return r.retryAt
+}
+
+// providerName returns the configured provider's name, "" without one.
+func (r *paymentRun) providerName() string {
+	if r.provider == nil {
+		return ""
+	}
+	return r.provider.Name()
 }
 
 func (r *paymentRun) readCharge(ctx context.Context, id string) (charge provider.Charge, err error) {
@@ -80,6 +100,11 @@ func (r *paymentRun) settleProviderEvents(ctx context.Context) error {
 		}
 		finished := event.Attempts >= maxEventAttempts
 		switch {
+		case errors.Is(err, errProviderDown):
+			if err := r.store.PostponeProviderEvent(ctx, dbgen.PostponeProviderEventParams{DueAt: r.nextCallAt(), Provider: name, EventID: event.EventID}); err != nil {
+				return err
+			}
+			continue
 		case err == nil:
 			finished = true
 		case errors.Is(err, provider.ErrMismatch):
@@ -107,25 +132,39 @@ func (r *paymentRun) endDueCharges(ctx context.Context) error {
 		return err
 	}
 	for _, due := range charges {
-		charge, err := r.readCharge(ctx, due.ProviderPaymentID)
-		open := err == nil && charge.Status == provider.Pending
-		if err == nil && !open {
-			err = r.store.SettleCharge(ctx, due.Provider, charge)
-		}
-		if errors.Is(err, provider.ErrMismatch) {
-			r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", due.ProviderPaymentID)
-		}
-		if err := r.store.ExpireCharge(ctx, due.OrgID, due.PaymentID); err != nil {
-			return err
-		}
-		if open {
-			err = r.callProvider(func() error { return r.provider.Cancel(ctx, due.ProviderPaymentID) })
-		}
-		if err := r.scheduleChargeCheck(ctx, due, err); err != nil {
+		if err := r.endDueCharge(ctx, due); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *paymentRun) endDueCharge(ctx context.Context, due dbgen.DueChargesRow) error {
+	charge, err := provider.Charge{}, errProviderDown
+	if due.Provider == r.providerName() { // another provider would not know it
+		charge, err = r.readCharge(ctx, due.ProviderPaymentID)
+	}
+	open := err == nil && charge.Status == provider.Pending
+	if err == nil && !open {
+		err = r.store.SettleCharge(ctx, due.Provider, charge)
+	}
+	switch {
+	case errors.Is(err, provider.ErrMismatch):
+		r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", due.ProviderPaymentID)
+	case err != nil && !errors.Is(err, hub.ErrNotFound) && r.now.Sub(due.ExpiresAt) < unreadLimit: // it may be paid
+		if !errors.Is(err, errProviderDown) {
+			r.host.Log.Warn("reading an expired charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", err)...)
+		}
+		next := r.nextCallAt()
+		return r.store.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{DueAt: &next, OrgID: due.OrgID, PaymentID: due.PaymentID})
+	}
+	if err := r.store.ExpireCharge(ctx, due.OrgID, due.PaymentID); err != nil {
+		return err
+	}
+	if open {
+		err = r.callProvider(func() error { return r.provider.Cancel(ctx, due.ProviderPaymentID) })
+	}
+	return r.scheduleChargeCheck(ctx, due, err)
 }
 
 // scheduleChargeCheck sets when the charge is read from the provider again: never, once
@@ -156,18 +195,40 @@ func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
 	return nil
 }
 
-// sendDueRefunds requests due refunds from the provider.
-func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
-	if r.provider == nil {
-		return nil
-	}
-	name := r.provider.Name()
-	refunds, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: &name, RowLimit: batchSize})
+// failForeignRefunds leaves the refunds of a former provider to staff: this one cannot
+// make them.
+func (r *paymentRun) failForeignRefunds(ctx context.Context) error {
+	refunds, err := r.store.RefundsOfOtherProviders(ctx, dbgen.RefundsOfOtherProvidersParams{Now: r.now, Provider: r.providerName(), RowLimit: batchSize})
 	if err != nil {
 		return err
 	}
 	for _, due := range refunds {
-		if err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
+		r.host.Log.Error("a refund is of a payment provider that is not configured", logIDs(due.OrgID, due.PaymentID)...)
+		if err := r.store.MarkRefundFailed(ctx, due.OrgID, due.ID, due.AppointmentID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendDueRefunds requests due refunds from the provider.
+func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
+	if err := r.failForeignRefunds(ctx); err != nil || r.provider == nil {
+		return err
+	}
+	refunds, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: r.providerName(), RowLimit: batchSize})
+	if err != nil {
+		return err
+	}
+	for _, due := range refunds {
+		err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents})
+		if errors.Is(err, errProviderDown) {
+			if err := r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.nextCallAt(), OrgID: due.OrgID, ID: due.ID}); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
 			last := due.Attempts >= maxRefundAttempts
 			r.host.Log.Warn("refunding a deposit failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
 			if last {

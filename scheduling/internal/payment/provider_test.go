@@ -75,6 +75,7 @@ type bank struct {
 	charge  object
 	methods []string
 	asked   func() // while the answer to an order is awaited
+	failure int    // status of every response; 0: none
 }
 
 // payments is a studio that collects through it.
@@ -84,6 +85,14 @@ func (b *bank) payments(t testing.TB) *schedulingtest.Bookable {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.methods = append(b.methods, r.Method)
+		if b.failure != 0 {
+			w.WriteHeader(b.failure)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/88") { // a charge that the provider never answers for
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
 		switch r.Method {
 		case "POST":
 			var order object

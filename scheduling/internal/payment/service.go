@@ -145,7 +145,7 @@ func (s *Service) bookHeld(ctx context.Context, request store.NewAppointment, he
 		var charge store.NewCharge
 		charge, err = s.requestCharge(ctx, request.Org, ChargeRequest{
 			NewPayment: store.NewPayment{Org: request.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
-			ExpiresAt:  request.Org.Policy.DepositDeadline(s.host.Now().Truncate(time.Microsecond)), Payer: payer,
+			ExpiresAt:  request.Org.Policy.DepositDeadline(s.host.Now().Truncate(time.Microsecond), request.Start), Payer: payer,
 		})
 		request.Charge = &charge
 	}

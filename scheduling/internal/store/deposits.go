@@ -46,7 +46,14 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.DepositDeadline == nil || before.DepositDeadline.After(tx.now) {
 			return nil
 		}
-		return tx.applyAction(ctx, booking.Cancel, change, before)
+		if !before.DepositDeadline.Before(before.StartAt) { // it has begun: staff decide
+			return nil
+		}
+		if err := tx.applyAction(ctx, booking.Cancel, change, before); err != nil || before.PaidCents <= 0 {
+			return err
+		}
+		// A part of the deposit was received.
+		return tx.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositNone, NeedsRefund: true, Now: tx.now, OrgID: orgID, ID: id})
 	})
 }
 

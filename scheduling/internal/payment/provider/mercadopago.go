@@ -129,6 +129,9 @@ func (m *MercadoPago) Create(ctx context.Context, order Order) (Charge, error) {
 		answer, err = m.send(ctx, http.MethodPost, "/v1/payments", order.ID, body)
 	}
 	charge, err := decodeCharge(answer, err)
+	if errors.Is(err, hub.ErrNotFound) { // there is no charge that the caller could mean
+		err = providerError(err)
+	}
 	if err != nil {
 		return Charge{}, err
 	}
@@ -212,7 +215,7 @@ func (m *MercadoPago) Refund(ctx context.Context, id string, refund Refund) erro
 		answer, err = m.send(ctx, http.MethodPost, "/v1/payments/"+id+"/refunds", refund.ID, body)
 	}
 	if err != nil {
-		return providerError(err)
+		return transportError(err)
 	}
 	if err := statusError(answer); err != nil {
 		return err
@@ -268,7 +271,16 @@ func statusError(answer hub.Response) error {
 			return chargeStateError()
 		}
 	}
-	return providerError(fmt.Errorf("the provider responded with %d, codes%s", answer.Status, codes))
+	cause := fmt.Errorf("the provider responded with %d, codes%s", answer.Status, codes)
+	if answer.Status == http.StatusTooManyRequests || answer.Status >= http.StatusInternalServerError {
+		outage := &OutageError{Cause: cause}
+		var limited *hub.Error
+		if errors.As(answer.StatusError(), &limited) {
+			outage.RetryAfter = limited.RetryAfter
+		}
+		return providerError(outage)
+	}
+	return providerError(cause)
 }
 
 // mpStatus maps the provider's statuses.
@@ -280,7 +292,7 @@ var mpStatus = map[string]Status{
 
 func decodeCharge(answer hub.Response, err error) (Charge, error) {
 	if err != nil {
-		return Charge{}, providerError(err)
+		return Charge{}, transportError(err)
 	}
 	if err := statusError(answer); err != nil {
 		return Charge{}, err
@@ -290,8 +302,13 @@ func decodeCharge(answer hub.Response, err error) (Charge, error) {
 		return Charge{}, providerError(err)
 	}
 	status, known := mpStatus[payment.Status]
-	if !known || !mpID.MatchString(payment.ID.String()) || payment.Method != "pix" {
-		return Charge{}, providerError(errors.New("reading a charge: unknown status, id or method"))
+	switch {
+	case !mpID.MatchString(payment.ID.String()):
+		return Charge{}, providerError(errors.New("reading a charge: unknown id"))
+	case payment.Method != "pix": // the account also collects otherwise, and its webhooks are about all payments
+		return Charge{}, unknownChargeError()
+	case !known:
+		return Charge{}, providerError(errors.New("reading a charge: unknown status"))
 	}
 	if status == Cancelled && payment.Detail == "expired" {
 		status = Expired

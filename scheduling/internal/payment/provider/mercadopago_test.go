@@ -271,14 +271,17 @@ func TestMercadoPagoStatuses(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, read.Status, status)
 	}
-	for field, value := range map[string]any{"status": "brand_new", "payment_method_id": "visa", "id": "../me", "transaction_amount": 1.005} {
+	for field, value := range map[string]any{"status": "brand_new", "id": "../me", "transaction_amount": 1.005} {
 		good := m.list[charge.ID][field]
 		m.set(charge.ID, map[string]any{field: value})
 		_, err = client.Read(t.Context(), charge.ID)
 		requireProviderError(t, err)
 		m.set(charge.ID, map[string]any{field: good})
 	}
-	m.set(charge.ID, map[string]any{"status": "pending"})
+	m.set(charge.ID, map[string]any{"status": "pending", "payment_method_id": "visa"})
+	_, err = client.Read(t.Context(), charge.ID)
+	require.ErrorIs(t, err, hub.ErrNotFound, "a payment by card is none of the hub's charges")
+	m.set(charge.ID, map[string]any{"payment_method_id": "pix"})
 	require.NoError(t, client.Cancel(t.Context(), charge.ID))
 	require.ErrorIs(t, client.Refund(t.Context(), charge.ID, provider.Refund{ID: uuid.New(), Amount: 1}), hub.ErrConflict)
 	for _, id := range []string{"", "7", "../users/me", "1/refunds", "1%2f2", "1?x=y", strings.Repeat("1", 30)} {

@@ -17,9 +17,10 @@ import (
 
 // Provider collects money. It is safe for concurrent use and stores nothing. Call it
 // outside of transactions, because it waits for another machine. Its errors are
-// [*hub.Error]s: [hub.ErrPeer] with [CodeProvider] for a failed call, [hub.ErrNotFound]
-// for an unknown charge, [hub.ErrConflict] for a charge in another state, and those of
-// the methods.
+// [*hub.Error]s: [hub.ErrPeer] with [CodeProvider] for a failed call, caused by an
+// [OutageError] if others would fail too, [hub.ErrNotFound] for a charge that is unknown
+// or not paid by Pix, [hub.ErrConflict] for a charge in another state, and those of the
+// methods.
 type Provider interface {
 	// Name returns the name used in settings and in the path of the webhook.
 	Name() string
@@ -176,6 +177,28 @@ func chargeStateError() *hub.Error {
 
 func providerError(cause error) *hub.Error {
 	return hub.Errorf(hub.ErrPeer, CodeProvider, "The payment provider refused or failed; try again.").WithCause(cause)
+}
+
+// OutageError is the cause of an error that other calls would have too: the provider
+// cannot be reached, fails, or takes no more requests for the moment. Other errors are
+// about one charge.
+type OutageError struct {
+	RetryAfter time.Duration // as the provider asked; 0 = it did not
+	Cause      error
+}
+
+// Error implements error.
+func (e *OutageError) Error() string { return e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *OutageError) Unwrap() error { return e.Cause }
+
+// transportError is the error of a call without a response.
+func transportError(err error) *hub.Error {
+	if hub.HasCode(err, hub.CodePeerResponse) { // a response that is too long
+		return providerError(err)
+	}
+	return providerError(&OutageError{Cause: err})
 }
 
 // check rejects orders that no provider can accept.

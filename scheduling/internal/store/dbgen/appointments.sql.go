@@ -760,7 +760,7 @@ func (q *Queries) RescheduleAppointment(ctx context.Context, arg RescheduleAppoi
 }
 
 const restoreAppointment = `-- name: RestoreAppointment :exec
-update scheduling.appointments set status = $1, deposit_status = 'paid', seat = $2, capacity = $3, overbooked = false,
+update scheduling.appointments set status = $1, deposit_status = 'paid', needs_refund = paid_cents > price_cents, seat = $2, capacity = $3, overbooked = false,
     cancelled_at = null, cancelled_by = null, cancel_reason = null,
     confirmed_at = case when $1 = 'confirmed' then coalesce(confirmed_at, $4::timestamptz) else confirmed_at end,
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = $4 where org_id = $5 and id = $6

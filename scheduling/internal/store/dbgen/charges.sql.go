@@ -42,7 +42,11 @@ const closeCharges = `-- name: CloseCharges :exec
 with closed as (
     update scheduling.payments p set status = $3, updated_at = $1::timestamptz
     where p.org_id = $2 and p.appointment_id = $4 and p.status = 'pending' and p.method = 'pix'
-    and ($5::bigint is null or p.kind <> 'other' and p.amount_cents > $5) returning p.id
+    and ($5::bigint is null or p.kind <> 'other' and p.amount_cents > $5) returning p.id, p.kind
+), left_to_staff as ( -- a deposit that can no longer be paid by its code
+    update scheduling.appointments a set hold_until = greatest(a.hold_until, a.start_at)
+    where a.org_id = $2 and a.id = $4 and a.deposit_status = 'pending' and $5::bigint is not null
+    and exists (select from closed where kind = 'deposit')
 ) update scheduling.charges c set due_at = $1 from closed where c.org_id = $2 and c.payment_id = closed.id
 `
 

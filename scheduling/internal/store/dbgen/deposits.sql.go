@@ -15,9 +15,9 @@ import (
 
 const appointmentsWithOverdueDeposit = `-- name: AppointmentsWithOverdueDeposit :many
 select a.org_id, a.id from scheduling.appointments a
-where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= $1::timestamptz
+where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= $1::timestamptz and a.hold_until < a.start_at
 and not exists (select from scheduling.payments p join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
-    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending' and c.due_at <= $1)
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending' and c.expires_at <= $1)
 order by a.hold_until limit $2::int
 `
 
@@ -26,6 +26,8 @@ type AppointmentsWithOverdueDepositRow struct {
 	ID    uuid.UUID
 }
 
+// Where the deposit may be paid until the start, staff decide: the visit takes place.
+// A charge that has expired and is still pending could not be read yet: it may be paid.
 func (q *Queries) AppointmentsWithOverdueDeposit(ctx context.Context, now time.Time, rowLimit int) ([]AppointmentsWithOverdueDepositRow, error) {
 	rows, err := q.db.Query(ctx, appointmentsWithOverdueDeposit, now, rowLimit)
 	if err != nil {

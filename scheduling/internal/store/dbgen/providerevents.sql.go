@@ -89,6 +89,22 @@ func (q *Queries) InsertProviderEvent(ctx context.Context, arg InsertProviderEve
 	return result.RowsAffected(), nil
 }
 
+const postponeProviderEvent = `-- name: PostponeProviderEvent :exec
+update scheduling.provider_events set attempts = attempts - 1, due_at = $1 where provider = $2 and event_id = $3
+`
+
+type PostponeProviderEventParams struct {
+	DueAt    time.Time
+	Provider string
+	EventID  string
+}
+
+// Returns an attempt without a call.
+func (q *Queries) PostponeProviderEvent(ctx context.Context, arg PostponeProviderEventParams) error {
+	_, err := q.db.Exec(ctx, postponeProviderEvent, arg.DueAt, arg.Provider, arg.EventID)
+	return err
+}
+
 const setProviderEventProcessed = `-- name: SetProviderEventProcessed :exec
 update scheduling.provider_events set processed_at = $1::timestamptz where provider = $2 and event_id = $3
 `

@@ -16,15 +16,16 @@ import (
 const claimRefunds = `-- name: ClaimRefunds :many
 update scheduling.refunds r set attempts = r.attempts + 1, due_at = $1::timestamptz + least(power(2, r.attempts), 120) * interval '1 minute'
 from scheduling.payment_details p
-where p.org_id = r.org_id and p.id = r.payment_id and p.provider = $2 and (r.org_id, r.id) in (
-    select d.org_id, d.id from scheduling.refunds d where d.done_at is null and d.failed_at is null and d.due_at <= $1
-    order by d.due_at limit $3::int for update skip locked)
+where p.org_id = r.org_id and p.id = r.payment_id and (r.org_id, r.id) in (
+    select d.org_id, d.id from scheduling.refunds d join scheduling.charges c on c.org_id = d.org_id and c.payment_id = d.payment_id
+    where d.done_at is null and d.failed_at is null and d.due_at <= $1 and c.provider = $2
+    order by d.due_at limit $3::int for update of d skip locked)
 returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, p.provider_payment_id, p.appointment_id
 `
 
 type ClaimRefundsParams struct {
 	Now      time.Time
-	Provider *string
+	Provider string
 	RowLimit int
 }
 
@@ -87,6 +88,68 @@ func (q *Queries) CreateRefund(ctx context.Context, arg CreateRefundParams) erro
 		arg.CreatedAt,
 	)
 	return err
+}
+
+const postponeRefund = `-- name: PostponeRefund :exec
+update scheduling.refunds set attempts = attempts - 1, due_at = $1 where org_id = $2 and id = $3
+`
+
+type PostponeRefundParams struct {
+	DueAt time.Time
+	OrgID uuid.UUID
+	ID    uuid.UUID
+}
+
+// Returns an attempt without a call.
+func (q *Queries) PostponeRefund(ctx context.Context, arg PostponeRefundParams) error {
+	_, err := q.db.Exec(ctx, postponeRefund, arg.DueAt, arg.OrgID, arg.ID)
+	return err
+}
+
+const refundsOfOtherProviders = `-- name: RefundsOfOtherProviders :many
+select r.org_id, r.id, r.payment_id, p.appointment_id from scheduling.refunds r
+join scheduling.payment_details p on p.org_id = r.org_id and p.id = r.payment_id
+where r.done_at is null and r.failed_at is null and r.due_at <= $1 and p.provider is distinct from $2::text
+order by r.due_at limit $3::int
+`
+
+type RefundsOfOtherProvidersParams struct {
+	Now      time.Time
+	Provider string
+	RowLimit int
+}
+
+type RefundsOfOtherProvidersRow struct {
+	OrgID         uuid.UUID
+	ID            uuid.UUID
+	PaymentID     uuid.UUID
+	AppointmentID *uuid.UUID
+}
+
+// provider is the present one; ” for none.
+func (q *Queries) RefundsOfOtherProviders(ctx context.Context, arg RefundsOfOtherProvidersParams) ([]RefundsOfOtherProvidersRow, error) {
+	rows, err := q.db.Query(ctx, refundsOfOtherProviders, arg.Now, arg.Provider, arg.RowLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RefundsOfOtherProvidersRow{}
+	for rows.Next() {
+		var i RefundsOfOtherProvidersRow
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.PaymentID,
+			&i.AppointmentID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const setRefundOutcome = `-- name: SetRefundOutcome :exec

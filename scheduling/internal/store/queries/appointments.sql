@@ -89,7 +89,7 @@ update scheduling.appointments set client_id = @client_id, notes = @notes,
 where org_id = @org_id and id = @id;
 
 -- name: RestoreAppointment :exec
-update scheduling.appointments set status = @status, deposit_status = 'paid', seat = @seat, capacity = @capacity, overbooked = false,
+update scheduling.appointments set status = @status, deposit_status = 'paid', needs_refund = paid_cents > price_cents, seat = @seat, capacity = @capacity, overbooked = false,
     cancelled_at = null, cancelled_by = null, cancel_reason = null,
     confirmed_at = case when @status = 'confirmed' then coalesce(confirmed_at, @now::timestamptz) else confirmed_at end,
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;

@@ -23,5 +23,9 @@ update scheduling.charges set due_at = sqlc.narg('due_at') where org_id = @org_i
 with closed as (
     update scheduling.payments p set status = @status, updated_at = sqlc.arg('now')::timestamptz
     where p.org_id = @org_id and p.appointment_id = @appointment_id and p.status = 'pending' and p.method = 'pix'
-    and (sqlc.narg('more_than')::bigint is null or p.kind <> 'other' and p.amount_cents > sqlc.narg('more_than')) returning p.id
+    and (sqlc.narg('more_than')::bigint is null or p.kind <> 'other' and p.amount_cents > sqlc.narg('more_than')) returning p.id, p.kind
+), left_to_staff as ( -- a deposit that can no longer be paid by its code
+    update scheduling.appointments a set hold_until = greatest(a.hold_until, a.start_at)
+    where a.org_id = @org_id and a.id = @appointment_id and a.deposit_status = 'pending' and sqlc.narg('more_than')::bigint is not null
+    and exists (select from closed where kind = 'deposit')
 ) update scheduling.charges c set due_at = sqlc.arg('now') from closed where c.org_id = @org_id and c.payment_id = closed.id;

@@ -3,10 +3,12 @@ select * from scheduling.payment_details where org_id = @org_id and appointment_
 and status = 'pending' and method = 'pix' order by created_at desc, id limit 1;
 
 -- name: AppointmentsWithOverdueDeposit :many
+-- Where the deposit may be paid until the start, staff decide: the visit takes place.
+-- A charge that has expired and is still pending could not be read yet: it may be paid.
 select a.org_id, a.id from scheduling.appointments a
-where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= @now::timestamptz
+where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= @now::timestamptz and a.hold_until < a.start_at
 and not exists (select from scheduling.payments p join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
-    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending' and c.due_at <= @now)
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending' and c.expires_at <= @now)
 order by a.hold_until limit @row_limit::int;
 
 -- name: SetDepositStatus :exec

@@ -9,6 +9,10 @@ where (e.provider, e.event_id) in (
     order by d.due_at limit @row_limit::int for update skip locked)
 returning e.event_id, e.charge_id, e.attempts;
 
+-- name: PostponeProviderEvent :exec
+-- Returns an attempt without a call.
+update scheduling.provider_events set attempts = attempts - 1, due_at = @due_at where provider = @provider and event_id = @event_id;
+
 -- name: SetProviderEventProcessed :exec
 update scheduling.provider_events set processed_at = @now::timestamptz where provider = @provider and event_id = @event_id;
 

@@ -1,0 +1,66 @@
+package payment_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/scheduling/internal/schedulingtest"
+)
+
+// cancelPaid books with a deposit, pays it and cancels: a refund is due.
+func cancelPaid(org *schedulingtest.Bookable, after time.Duration, before func(id string)) (id string) {
+	org.T.Helper()
+	id = org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(after))["appointment_id"].(string)
+	org.PayCharge(org.DepositTxID(id))
+	before(id)
+	org.Transition(200, "cancel", id, object{})
+	return id
+}
+
+// Refunds of a former provider are left to staff, however many, and stop no others.
+func TestRefundsOfAFormerProvider(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	old := cancelPaid(org, 0, func(id string) {
+		org.Exec(`update scheduling.charges c set provider = 'former' from scheduling.payments p where p.id = c.payment_id and p.appointment_id = $1`, id)
+	})
+	org.Exec(`insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at)
+		select r.org_id, gen_random_uuid(), r.payment_id, r.amount_cents, r.created_at, r.due_at from scheduling.refunds r, generate_series(1, 150) where r.org_id = $1`, org.ID)
+	present := cancelPaid(org, time.Hour, func(string) {})
+	org.RunJob("payments")
+	require.Equal(t, "refunded", org.Appointment(present)["deposit_status"])
+	require.Equal(t, "paid", org.Appointment(old)["deposit_status"])
+	require.Equal(t, true, org.Appointment(old)["needs_refund"], "staff see it")
+}
+
+// A refund that is not requested because of an outage loses no attempt.
+func TestOutageCountsNoRefundAttempts(t *testing.T) {
+	t.Parallel()
+	var b bank
+	org, id := b.bookWithDeposit(t)
+	b.sendChange(org, "one", object{"status": "approved", "date_approved": "2026-02-27T12:00:00.000-00:00"})
+	b.fail(503)
+	org.Exec(`insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at)
+		select org_id, gen_random_uuid(), id, 1, $2, $2 from scheduling.payments, generate_series(1, 2) where appointment_id = $1`, id, org.Hub.Clock.Now())
+	org.RunJob("payments")
+	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and attempts = 1", org.ID), "the one that met the outage")
+	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and attempts = 0 and due_at > $2", org.ID, org.Hub.Clock.Now()))
+}
+
+// A refund that the provider refuses does not stop the next.
+func TestRefusedRefundsStopNoOthers(t *testing.T) {
+	t.Parallel()
+	var b bank
+	org, id := b.bookWithDeposit(t)
+	b.sendChange(org, "one", object{"status": "approved", "date_approved": "2026-02-27T12:00:00.000-00:00"})
+	b.fail(400)
+	org.Exec(`insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at)
+		select org_id, gen_random_uuid(), id, 1, $2, $2 from scheduling.payments, generate_series(1, 2) where appointment_id = $1`, id, org.Hub.Clock.Now())
+	b.mu.Lock()
+	b.methods = nil
+	b.mu.Unlock()
+	org.RunJob("payments")
+	require.Equal(t, []string{"POST", "POST"}, b.methods)
+}
