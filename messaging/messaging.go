@@ -120,13 +120,13 @@ type instance struct {
 }
 
 var (
-	_ module.Instance      = (*instance)(nil)
-	_ module.Searcher      = (*instance)(nil)
-	_ module.Actor         = (*instance)(nil)
-	_ module.PhoneSearcher = (*instance)(nil)
-	_ module.EmailSearcher = (*instance)(nil)
-	_ module.Worker        = (*instance)(nil)
-	_ module.PageProvider  = (*instance)(nil)
+	_ module.Instance       = (*instance)(nil)
+	_ module.SearchProvider = (*instance)(nil)
+	_ module.ActionProvider = (*instance)(nil)
+	_ module.PhoneSearcher  = (*instance)(nil)
+	_ module.EmailSearcher  = (*instance)(nil)
+	_ module.JobProvider    = (*instance)(nil)
+	_ module.PageProvider   = (*instance)(nil)
 
 	_ module.RouteErrorAdapter = (*instance)(nil)
 )
@@ -144,7 +144,7 @@ func (i *instance) AdaptRouteError(e module.ErrorResponse) (status int, members 
 	return api.AdaptError(e)
 }
 
-// Jobs implements [module.Worker].
+// Jobs implements [module.JobProvider].
 func (i *instance) Jobs() []module.Job { return i.jobs }
 
 // Pages implements [module.PageProvider].
@@ -155,10 +155,10 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, event hub.Event) error
 	return i.store.Join(tx).HandleEvent(ctx, event)
 }
 
-// RegisterSearches implements [module.Searcher].
+// RegisterSearches implements [module.SearchProvider].
 func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) }
 
-// RegisterActions implements [module.Actor].
+// RegisterActions implements [module.ActionProvider].
 func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // SearchPhone implements [module.PhoneSearcher].

@@ -49,11 +49,11 @@ func (p *Product) registerRoutes(router fiber.Router) {
 	router.Add(webhook.Method, webhook.Path, p.receiveWebhook)
 
 	p.instance.RegisterRoutes(p.api)
-	if searcher, ok := p.instance.(module.Searcher); ok {
-		searcher.RegisterSearches(huma.NewGroup(p.api, interfacePath+"/search"))
+	if provider, ok := p.instance.(module.SearchProvider); ok {
+		provider.RegisterSearches(huma.NewGroup(p.api, interfacePath+"/search"))
 	}
-	if actor, ok := p.instance.(module.Actor); ok {
-		actor.RegisterActions(huma.NewGroup(p.api, interfacePath+"/action"))
+	if provider, ok := p.instance.(module.ActionProvider); ok {
+		provider.RegisterActions(huma.NewGroup(p.api, interfacePath+"/action"))
 	}
 
 	// Last: these paths would match others.
