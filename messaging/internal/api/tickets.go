@@ -359,7 +359,7 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 			return err
 		}
 		if earlier != chat.TicketClosed && ticket.Status == chat.TicketClosed {
-			replies, err = a.replies.Close(ctx, tx, ticket)
+			replies, err = a.replies.WriteFarewell(ctx, tx, ticket)
 		}
 		return err
 	})
