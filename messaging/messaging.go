@@ -21,6 +21,7 @@ import (
 	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
+	"integrationhub/messaging/internal/contactlinks"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/bridge"
 	"integrationhub/messaging/internal/driver/cloud"
@@ -28,7 +29,6 @@ import (
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/jobs"
-	"integrationhub/messaging/internal/links"
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
@@ -105,7 +105,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	}
 	work := jobs.Services{
 		Outbound: outboundService, Inbound: inboundService, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
-		Schedules: schedules.New(host, messagingStore), Campaigns: campaigns.New(host, messagingStore, outboundService), Store: messagingStore, Links: links.New(host, messagingStore),
+		Schedules: schedules.New(host, messagingStore), Campaigns: campaigns.New(host, messagingStore, outboundService), Store: messagingStore, ContactLinks: contactlinks.New(host, messagingStore),
 		Sandbox: services.Sandbox,
 	}
 	a := api.New(host, services)

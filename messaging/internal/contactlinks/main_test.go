@@ -1,4 +1,4 @@
-package links_test
+package contactlinks_test
 
 import (
 	"testing"

@@ -1,7 +1,7 @@
-// Package links asks connected products which contacts they know: they get messages and new
+// Package contactlinks asks connected products which contacts they know: they get messages and new
 // tickets of linked contacts only. It uses a share of each product's rate limit, and asks for
 // contacts of users before those of campaigns.
-package links
+package contactlinks
 
 import (
 	"context"
