@@ -61,8 +61,8 @@ type Received struct {
 	At         time.Time // when the contact wrote it
 }
 
-// Respond stores the answer that a message gives to an open question, and writes the automatic
-// replies to the message. After the commit the caller passes the entries to [Service.Send].
+// Respond stores a message's answer to an open question, and writes the automatic replies to the
+// message. After the commit the caller passes the entries to [Service.Send].
 func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]store.OutboxEntry, error) {
 	c := &responder{Received: r, service: s, tx: tx}
 	campaigns, err := c.campaignQuestions(ctx)
