@@ -63,15 +63,15 @@ func (a *API) listQuickMessages(ctx context.Context, in *listQuickMessagesInput)
 }
 
 // isOwner reports whether a quick message is the user's own, or the user is an administrator.
-func (a userPrincipal) isOwner(q store.QuickMessage) bool {
-	return a.isAdmin() || q.UserID != nil && *q.UserID == a.user.ID
+func (u userPrincipal) isOwner(q store.QuickMessage) bool {
+	return u.isAdmin() || q.UserID != nil && *q.UserID == u.user.ID
 }
 
 // checkAccess is a [hub.ErrNotFound] for a quick message that the user may not read, and a
 // [hub.ErrForbidden] for one that it may only read.
-func (a userPrincipal) checkAccess(q store.QuickMessage, toChange bool) error {
+func (u userPrincipal) checkAccess(q store.QuickMessage, toChange bool) error {
 	switch {
-	case a.isOwner(q) || q.Shared && !toChange:
+	case u.isOwner(q) || q.Shared && !toChange:
 		return nil
 	case q.Shared:
 		return errNoPermission()

@@ -90,8 +90,8 @@ func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*struc
 }
 
 // checkScheduleAccess is a [hub.ErrForbidden] for a scheduled message of another user.
-func (a userPrincipal) checkScheduleAccess(s store.Schedule) error {
-	if a.isAdmin() || s.UserID != nil && *s.UserID == a.user.ID {
+func (u userPrincipal) checkScheduleAccess(s store.Schedule) error {
+	if u.isAdmin() || s.UserID != nil && *s.UserID == u.user.ID {
 		return nil
 	}
 	return errNoPermission()

@@ -47,7 +47,7 @@ type User struct {
 type userOutput struct{ Body User }
 
 // isAdmin reports whether the user may do everything in its company.
-func (a userPrincipal) isAdmin() bool { return a.user.Profile == profileAdmin }
+func (u userPrincipal) isAdmin() bool { return u.user.Profile == profileAdmin }
 
 func errNoUser() *hub.Error { return notFound("no_user_found", "user") }
 
