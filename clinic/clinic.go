@@ -81,13 +81,13 @@ type instance struct {
 
 var (
 	_ module.Instance       = (*instance)(nil)
-	_ module.Searcher       = (*instance)(nil)
-	_ module.Actor          = (*instance)(nil)
+	_ module.SearchProvider = (*instance)(nil)
+	_ module.ActionProvider = (*instance)(nil)
 	_ module.PhoneSearcher  = (*instance)(nil)
 	_ module.EmailSearcher  = (*instance)(nil)
 	_ module.CPFSearcher    = (*instance)(nil)
 	_ module.PersonFinder   = (*instance)(nil)
-	_ module.Worker         = (*instance)(nil)
+	_ module.JobProvider    = (*instance)(nil)
 	_ module.EventScreener  = (*instance)(nil)
 	_ module.PageProvider   = (*instance)(nil)
 	_ module.ErrorFormatter = (*instance)(nil)
@@ -101,10 +101,10 @@ func (i *instance) Authenticate(ctx context.Context, token string) (module.Calle
 	return i.api.Authenticate(ctx, token)
 }
 
-// RegisterSearches implements [module.Searcher].
+// RegisterSearches implements [module.SearchProvider].
 func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) }
 
-// RegisterActions implements [module.Actor].
+// RegisterActions implements [module.ActionProvider].
 func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // SearchPhone implements [module.PhoneSearcher].
@@ -130,7 +130,7 @@ func (i *instance) FindPerson(ctx context.Context, tenant uuid.UUID, environment
 	return i.store.LogPerson(ctx, store.Scope{Clinic: tenant, Env: environment}, id)
 }
 
-// Jobs implements [module.Worker].
+// Jobs implements [module.JobProvider].
 func (i *instance) Jobs() []module.Job { return i.jobs }
 
 // Pages implements [module.PageProvider].

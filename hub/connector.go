@@ -23,7 +23,7 @@ import (
 // are [*Error]s that contain no secrets. The suite hub/hubtest/connectortest checks
 // these rules for every connector.
 //
-// Optional interfaces, found by type assertion: [Registrar] and [Actor].
+// Optional interfaces, found by type assertion: [Registrar] and [PeerCaller].
 type Connector interface {
 	// Spec describes the peer and its settings. It always returns the same value.
 	Spec() Spec
@@ -57,13 +57,13 @@ type Registrar interface {
 	Unregister(ctx context.Context, do Doer, c Connection) error
 }
 
-// Actor is a connector whose peer supports searches and actions, which [Spec.Calls]
+// PeerCaller is a connector whose peer supports searches and actions, which [Spec.Calls]
 // lists.
-type Actor interface {
-	// Act makes one call and returns the peer's JSON response. It returns the errors
+type PeerCaller interface {
+	// Call makes one call and returns the peer's JSON response. It returns the errors
 	// of Probe in [Connector], and [ErrNotFound], [ErrConflict] or [ErrInvalid]
 	// according to the peer's status. A call that is not in Spec is [ErrInvalid].
-	Act(ctx context.Context, do Doer, c Connection, call Call) (json.RawMessage, error)
+	Call(ctx context.Context, do Doer, c Connection, call Call) (json.RawMessage, error)
 }
 
 // Doer sends requests. The hub's implementation limits each request to 10 s, follows
@@ -80,7 +80,7 @@ type Spec struct {
 	Fields        []Field  // the settings of a connection, in the form's order
 	Receives      []string // patterns of event types the peer sends to the hub: *, a prefix such as message.*, or exact
 	Sends         []string // patterns of event types the hub sends to the peer
-	Calls         []string // calls of an [Actor], e.g. "search/patients", "action/book"
+	Calls         []string // calls of a [PeerCaller], e.g. "search/patients", "action/book"
 	RatePerMinute int      // requests a minute the peer accepts; 0 = unlimited
 }
 

@@ -16,9 +16,9 @@ type PeerConnector struct {
 }
 
 var (
-	_ Connector = PeerConnector{}
-	_ Registrar = PeerConnector{}
-	_ Actor     = PeerConnector{}
+	_ Connector  = PeerConnector{}
+	_ Registrar  = PeerConnector{}
+	_ PeerCaller = PeerConnector{}
 )
 
 // PeerRatePerMinute is the interface's limit of requests a minute per key and
@@ -220,9 +220,9 @@ func post(ctx context.Context, do Doer, c Connection, path string, body any) (Re
 	return Exchange(do, req)
 }
 
-// Act implements [Actor]. Searches are a GET with the query, actions a POST with the
+// Call implements [PeerCaller]. Searches are a GET with the query, actions a POST with the
 // body.
-func (p PeerConnector) Act(ctx context.Context, do Doer, c Connection, call Call) (json.RawMessage, error) {
+func (p PeerConnector) Call(ctx context.Context, do Doer, c Connection, call Call) (json.RawMessage, error) {
 	kind, name, _ := strings.Cut(call.Name, "/")
 	if !MatchesEventType(p.PeerSpec.Calls, call.Name) || !isCallName(name) {
 		return nil, Errorf(ErrInvalid, "unknown_call", "The other product has no such search or action.")

@@ -186,7 +186,7 @@ func TestPeerActRejectsOtherCalls(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"search/patients": true, "action/az-09": true, "action/other": false, "search/": false, "search": false, "search/a/b": false, "search/A": false, "search/a?b": false, "": false,
 	} {
-		_, err := clinic.Act(t.Context(), doer{status: 200, body: `{}`}, connection("https://clinic.example"), hub.Call{Name: name})
+		_, err := clinic.Call(t.Context(), doer{status: 200, body: `{}`}, connection("https://clinic.example"), hub.Call{Name: name})
 		if valid {
 			require.NoError(t, err, name)
 		} else {
@@ -199,15 +199,15 @@ func TestPeerAct(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, map[string]string{"/integrations/search/patients": `{"found":false,"patient":null}`, "/integrations/action/log-interaction": `{"logged":true}`})
 	c, clinic := connection(p.URL), hub.NewPeerConnector("clinic", "Clinic")
-	got, err := clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "search/patients", Query: url.Values{"phone": {"+5511987654321"}}})
+	got, err := clinic.Call(t.Context(), p.Client(), c, hub.Call{Name: "search/patients", Query: url.Values{"phone": {"+5511987654321"}}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"found":false,"patient":null}`, string(got))
-	_, err = clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "action/log-interaction"})
+	_, err = clinic.Call(t.Context(), p.Client(), c, hub.Call{Name: "action/log-interaction"})
 	require.NoError(t, err)
-	_, err = clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "action/log-interaction", Body: json.RawMessage(`{`)})
+	_, err = clinic.Call(t.Context(), p.Client(), c, hub.Call{Name: "action/log-interaction", Body: json.RawMessage(`{`)})
 	require.ErrorIs(t, err, hub.ErrInvalid)
 	require.Equal(t, []string{"GET /integrations/search/patients?phone=%2B5511987654321", "POST /integrations/action/log-interaction {}"}, p.requests)
-	_, err = clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "search/nothing"})
+	_, err = clinic.Call(t.Context(), p.Client(), c, hub.Call{Name: "search/nothing"})
 	require.ErrorIs(t, err, hub.ErrNotFound)
 }
 

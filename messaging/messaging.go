@@ -21,6 +21,7 @@ import (
 	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
+	"integrationhub/messaging/internal/contactlinks"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/bridge"
 	"integrationhub/messaging/internal/driver/cloud"
@@ -28,7 +29,6 @@ import (
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/jobs"
-	"integrationhub/messaging/internal/links"
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
@@ -105,7 +105,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	}
 	work := jobs.Services{
 		Outbound: outboundService, Inbound: inboundService, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
-		Schedules: schedules.New(host, messagingStore), Campaigns: campaigns.New(host, messagingStore, outboundService), Store: messagingStore, Links: links.New(host, messagingStore),
+		Schedules: schedules.New(host, messagingStore), Campaigns: campaigns.New(host, messagingStore, outboundService), Store: messagingStore, ContactLinks: contactlinks.New(host, messagingStore),
 		Sandbox: services.Sandbox,
 	}
 	a := api.New(host, services)
@@ -120,13 +120,13 @@ type instance struct {
 }
 
 var (
-	_ module.Instance      = (*instance)(nil)
-	_ module.Searcher      = (*instance)(nil)
-	_ module.Actor         = (*instance)(nil)
-	_ module.PhoneSearcher = (*instance)(nil)
-	_ module.EmailSearcher = (*instance)(nil)
-	_ module.Worker        = (*instance)(nil)
-	_ module.PageProvider  = (*instance)(nil)
+	_ module.Instance       = (*instance)(nil)
+	_ module.SearchProvider = (*instance)(nil)
+	_ module.ActionProvider = (*instance)(nil)
+	_ module.PhoneSearcher  = (*instance)(nil)
+	_ module.EmailSearcher  = (*instance)(nil)
+	_ module.JobProvider    = (*instance)(nil)
+	_ module.PageProvider   = (*instance)(nil)
 
 	_ module.RouteErrorAdapter = (*instance)(nil)
 )
@@ -144,7 +144,7 @@ func (i *instance) AdaptRouteError(e module.ErrorResponse) (status int, members 
 	return api.AdaptError(e)
 }
 
-// Jobs implements [module.Worker].
+// Jobs implements [module.JobProvider].
 func (i *instance) Jobs() []module.Job { return i.jobs }
 
 // Pages implements [module.PageProvider].
@@ -155,10 +155,10 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, event hub.Event) error
 	return i.store.Join(tx).HandleEvent(ctx, event)
 }
 
-// RegisterSearches implements [module.Searcher].
+// RegisterSearches implements [module.SearchProvider].
 func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) }
 
-// RegisterActions implements [module.Actor].
+// RegisterActions implements [module.ActionProvider].
 func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // SearchPhone implements [module.PhoneSearcher].

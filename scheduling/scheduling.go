@@ -83,16 +83,16 @@ type instance struct {
 }
 
 var (
-	_ module.Instance      = (*instance)(nil)
-	_ module.Searcher      = (*instance)(nil)
-	_ module.Actor         = (*instance)(nil)
-	_ module.Presenter     = (*instance)(nil)
-	_ module.PhoneSearcher = (*instance)(nil)
-	_ module.EmailSearcher = (*instance)(nil)
-	_ module.CPFSearcher   = (*instance)(nil)
-	_ module.PersonFinder  = (*instance)(nil)
-	_ module.PageProvider  = (*instance)(nil)
-	_ module.Worker        = (*instance)(nil)
+	_ module.Instance       = (*instance)(nil)
+	_ module.SearchProvider = (*instance)(nil)
+	_ module.ActionProvider = (*instance)(nil)
+	_ module.Presenter      = (*instance)(nil)
+	_ module.PhoneSearcher  = (*instance)(nil)
+	_ module.EmailSearcher  = (*instance)(nil)
+	_ module.CPFSearcher    = (*instance)(nil)
+	_ module.PersonFinder   = (*instance)(nil)
+	_ module.PageProvider   = (*instance)(nil)
+	_ module.JobProvider    = (*instance)(nil)
 )
 
 // RegisterRoutes implements [module.Instance].
@@ -103,10 +103,10 @@ func (i *instance) Authenticate(ctx context.Context, token string) (module.Calle
 	return i.api.Authenticate(ctx, token)
 }
 
-// RegisterSearches implements [module.Searcher].
+// RegisterSearches implements [module.SearchProvider].
 func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) }
 
-// RegisterActions implements [module.Actor].
+// RegisterActions implements [module.ActionProvider].
 func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // PresentConnect implements [module.Presenter].
@@ -155,5 +155,5 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, event hub.Event) error
 	return i.store.Join(tx).HandleEvent(ctx, event)
 }
 
-// Jobs implements [module.Worker].
+// Jobs implements [module.JobProvider].
 func (i *instance) Jobs() []module.Job { return i.jobs }

@@ -11,9 +11,9 @@ import (
 type Connector struct{ hub.PeerConnector }
 
 var (
-	_ hub.Connector = Connector{}
-	_ hub.Registrar = Connector{}
-	_ hub.Actor     = Connector{}
+	_ hub.Connector  = Connector{}
+	_ hub.Registrar  = Connector{}
+	_ hub.PeerCaller = Connector{}
 )
 
 // New returns the connector.

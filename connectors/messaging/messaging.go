@@ -19,9 +19,9 @@ import (
 type Connector struct{ hub.PeerConnector }
 
 var (
-	_ hub.Connector = Connector{}
-	_ hub.Registrar = Connector{}
-	_ hub.Actor     = Connector{}
+	_ hub.Connector  = Connector{}
+	_ hub.Registrar  = Connector{}
+	_ hub.PeerCaller = Connector{}
 )
 
 const (
@@ -80,12 +80,12 @@ func isClosed(data json.RawMessage) bool {
 	return json.Unmarshal(data, &ticket) == nil && ticket.Status == "closed"
 }
 
-// Act implements [hub.Actor]. Messages are sent with the company's token if it is set,
+// Call implements [hub.PeerCaller]. Messages are sent with the company's token if it is set,
 // else with the key: in the platform's header for keys, apikey, and in the integration
 // header.
-func (c Connector) Act(ctx context.Context, do hub.Doer, connection hub.Connection, call hub.Call) (json.RawMessage, error) {
+func (c Connector) Call(ctx context.Context, do hub.Doer, connection hub.Connection, call hub.Call) (json.RawMessage, error) {
 	if call.Name != sendMessage {
-		return c.PeerConnector.Act(ctx, do, connection, call)
+		return c.PeerConnector.Call(ctx, do, connection, call)
 	}
 	// The address is that of the integration interface; the platform's own calls lie above it.
 	base := strings.TrimSuffix(strings.TrimRight(connection.URL, "/"), "/api/v1")

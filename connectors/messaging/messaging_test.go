@@ -53,7 +53,7 @@ func TestSendMessage(t *testing.T) {
 	send := func(token string) {
 		c := connectortest.NewConnection("messaging")
 		c.URL, c.Config = peer.URL+"/messaging/api/v1", map[string]string{"api_token": token}
-		answer, err := messaging.New().Act(t.Context(), peer.Client(), c, hub.Call{
+		answer, err := messaging.New().Call(t.Context(), peer.Client(), c, hub.Call{
 			Name: "action/send-message", Body: []byte(`{"number":"5511987654321","body":"Hello"}`),
 		})
 		require.NoError(t, err)

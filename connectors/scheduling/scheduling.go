@@ -17,9 +17,9 @@ import (
 type Connector struct{ hub.PeerConnector }
 
 var (
-	_ hub.Connector = Connector{}
-	_ hub.Registrar = Connector{}
-	_ hub.Actor     = Connector{}
+	_ hub.Connector  = Connector{}
+	_ hub.Registrar  = Connector{}
+	_ hub.PeerCaller = Connector{}
 )
 
 // availability is a search call here. The service has it outside of the integration
@@ -39,10 +39,10 @@ func New() Connector {
 	}}}
 }
 
-// Act implements [hub.Actor].
-func (c Connector) Act(ctx context.Context, do hub.Doer, connection hub.Connection, call hub.Call) (json.RawMessage, error) {
+// Call implements [hub.PeerCaller].
+func (c Connector) Call(ctx context.Context, do hub.Doer, connection hub.Connection, call hub.Call) (json.RawMessage, error) {
 	if call.Name != availability {
-		return c.PeerConnector.Act(ctx, do, connection, call)
+		return c.PeerConnector.Call(ctx, do, connection, call)
 	}
 	req, err := hub.NewRequest(ctx, http.MethodGet, strings.TrimRight(connection.URL, "/")+"/availability?"+call.Query.Encode(), nil)
 	if err != nil {

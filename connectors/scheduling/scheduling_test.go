@@ -47,7 +47,7 @@ func TestAvailability(t *testing.T) {
 	t.Cleanup(peer.Close)
 	c := connectortest.NewConnection("scheduling")
 	c.URL = peer.URL + "/api/v1/"
-	answer, err := scheduling.New().Act(t.Context(), peer.Client(), c, hub.Call{Name: "search/availability", Query: url.Values{"date": {"2026-01-05"}}})
+	answer, err := scheduling.New().Call(t.Context(), peer.Client(), c, hub.Call{Name: "search/availability", Query: url.Values{"date": {"2026-01-05"}}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"slots":[]}`, string(answer))
 	require.Equal(t, "/api/v1/availability?date=2026-01-05", requestURI)

@@ -154,12 +154,12 @@ type Peers interface {
 	// List returns a tenant's integrations, whatever their status.
 	List(ctx context.Context, tenant uuid.UUID, environment hub.Environment) ([]Integration, error)
 	// Call makes a search or an action at the peer and returns the JSON response. It
-	// returns the errors of [hub.Actor]. It must not be called inside a transaction,
+	// returns the errors of [hub.PeerCaller]. It must not be called inside a transaction,
 	// because it waits for the network.
 	Call(ctx context.Context, integration uuid.UUID, call hub.Call) (json.RawMessage, error)
 }
 
-// Jobs enqueues runs of the jobs of a [Worker].
+// Jobs enqueues runs of the jobs of a [JobProvider].
 type Jobs interface {
 	// Enqueue schedules a run of one of the module's jobs at or soon after a time, in the
 	// caller's transaction. It does nothing if a run with the same non-empty key is

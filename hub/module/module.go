@@ -29,7 +29,7 @@ type Module interface {
 	// PostgreSQL schema. The hub creates the schema and sets search_path.
 	Migrations() fs.FS
 	// Open creates the product's instance. It starts no goroutines; background work
-	// belongs to a [Worker]. It does not use the database or the network: the hub also
+	// belongs to a [JobProvider]. It does not use the database or the network: the hub also
 	// opens products without them, to generate their OpenAPI documents.
 	Open(ctx context.Context, host Host) (Instance, error)
 }
@@ -143,15 +143,15 @@ type ErrorResponse struct {
 	Locations []string // of invalid inputs, such as query.limit
 }
 
-// Searcher is an instance with search/* operations of the integration interface.
-type Searcher interface {
+// SearchProvider is an instance with search/* operations of the integration interface.
+type SearchProvider interface {
 	// RegisterSearches registers GET operations; paths are relative to
 	// <base>/api/v1/integrations/search: "/patients".
 	RegisterSearches(api huma.API)
 }
 
-// Actor is an instance with action/* operations of the integration interface.
-type Actor interface {
+// ActionProvider is an instance with action/* operations of the integration interface.
+type ActionProvider interface {
 	// RegisterActions registers POST operations; paths are relative to
 	// <base>/api/v1/integrations/action: "/book".
 	RegisterActions(api huma.API)
@@ -240,8 +240,8 @@ type PersonMatch struct {
 	URL      string // page of the record, or ""
 }
 
-// Worker is an instance with background jobs.
-type Worker interface {
+// JobProvider is an instance with background jobs.
+type JobProvider interface {
 	Jobs() []Job
 }
 

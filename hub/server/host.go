@@ -22,7 +22,7 @@ import (
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/limit"
-	"integrationhub/hub/internal/product"
+	"integrationhub/hub/internal/productapi"
 	"integrationhub/hub/internal/seal"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
@@ -42,7 +42,7 @@ func (m moduleTenants) Put(ctx context.Context, tx pgx.Tx, t module.Tenant) erro
 		ref = &t.Ref
 	}
 	queries := dbgen.New(tx)
-	product.SetCreatedTenant(ctx, t.ID)
+	productapi.SetCreatedTenant(ctx, t.ID)
 	changed, err := queries.UpsertTenant(ctx, dbgen.UpsertTenantParams{ID: t.ID, Product: m.product, Name: t.Name, ExternalRef: ref})
 	if err != nil || changed > 0 {
 		return store.Wrap("storing a tenant", err)

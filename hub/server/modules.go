@@ -30,7 +30,7 @@ import (
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/outbox"
-	"integrationhub/hub/internal/product"
+	"integrationhub/hub/internal/productapi"
 	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store/dbgen"
@@ -234,8 +234,8 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.background.Go(func() { inbox.RunPurge(running, db, log, time.Now) })
 	p.background.Go(func() { p.files.RunCleanup(running, log) })
 	for _, hostedProduct := range p.list {
-		if worker, ok := hostedProduct.instance.(module.Worker); ok {
-			runner := jobs.NewRunner(db, hostedProduct.spec.Name, worker.Jobs(), log.With("product", hostedProduct.spec.Name), clockOrReal(s.options.ProductClock))
+		if provider, ok := hostedProduct.instance.(module.JobProvider); ok {
+			runner := jobs.NewRunner(db, hostedProduct.spec.Name, provider.Jobs(), log.With("product", hostedProduct.spec.Name), clockOrReal(s.options.ProductClock))
 			p.background.Go(func() { runner.Run(running) })
 		}
 		if hostedProduct.listener != nil {
@@ -315,11 +315,11 @@ func (s *Server) mountProduct(hostedProduct *hosted, operators *auth.Service, li
 		app = hostedProduct.app
 	}
 	s.engine.metrics.RegisterProduct(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
-	var signUps product.Operators
+	var signUps productapi.Operators
 	if s.options.Config.SignUp == config.SignUpOperators {
 		signUps = operators
 	}
-	mounted, err := product.Mount(app, hostedProduct.path, hostedProduct.spec, hostedProduct.instance, product.Deps{
+	mounted, err := productapi.Mount(app, hostedProduct.path, hostedProduct.spec, hostedProduct.instance, productapi.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
 		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Requeuer: s.engine.requeuer, Wake: s.engine.dispatcher.Wake, Audit: audit.NewRecorder(s.storage.api), Operators: signUps,
 		OnReceived: func(outcome string) { s.engine.metrics.CountReceived(hostedProduct.spec.Name, outcome) },
@@ -404,7 +404,7 @@ func (p *products) stop() {
 // ProductOpenAPI returns the OpenAPI 3.1 document of everything below a product's base,
 // without a running hub.
 func ProductOpenAPI(ctx context.Context, m module.Module) ([]byte, error) {
-	return product.Document(ctx, m)
+	return productapi.Document(ctx, m)
 }
 
 // screenerOf returns the screening of a module's events, nil if it has none.

@@ -29,8 +29,8 @@ const (
 	requestCompleted      = "completed"       // all peers have acknowledged
 )
 
-// deletionEvent returns the key of the event that a request published.
-func deletionEvent(r store.DeletionRequest) hub.Event {
+// deletionEventRef returns an event with the fields that identify the event of a request.
+func deletionEventRef(r store.DeletionRequest) hub.Event {
 	return hub.Event{ID: r.EventID, TenantID: r.ClinicID, Environment: r.Env}
 }
 
@@ -53,7 +53,7 @@ func (s *Service) erasePatient(ctx context.Context, tx *store.Tx, scope store.Sc
 	if err := tx.LockExports(ctx, scope); err != nil {
 		return store.DeletionRequest{}, err
 	}
-	if err := tx.LockErasures(ctx, scope); err != nil {
+	if err := tx.LockForErasure(ctx, scope); err != nil {
 		return store.DeletionRequest{}, err
 	}
 	p, err := tx.LockPatient(ctx, scope.Clinic, scope.Env, patient)
@@ -196,7 +196,7 @@ func (s *Service) RefreshRequest(ctx context.Context, scope store.Scope, id uuid
 	if request.Row.Status == requestCompleted {
 		return request, nil
 	}
-	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(row)})
+	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEventRef(row)})
 	if err != nil {
 		return Request{}, err
 	}
@@ -249,7 +249,7 @@ func (s *Service) Acknowledge(ctx context.Context, scope store.Scope, id uuid.UU
 	if request, err = s.RefreshRequest(ctx, scope, id); err != nil {
 		return request, err
 	}
-	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(request.Row)})
+	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEventRef(request.Row)})
 	if err != nil {
 		return request, err
 	}

@@ -54,7 +54,7 @@ func (s *Service) updateRequests(ctx context.Context, requests []store.DeletionR
 	}
 	events := make([]hub.Event, len(open))
 	for i, row := range open {
-		events[i] = deletionEvent(row)
+		events[i] = deletionEventRef(row)
 	}
 	deliveries, err := s.host.Deliveries.ForEvents(ctx, events)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *Service) changedPeers(request Request, deliveries []module.Delivery) ma
 		if peer.Status == peerAcknowledged {
 			continue
 		}
-		if change := findPeerChange(deliveries, peer.IntegrationID, overdue); change.status != peer.Status && change.status != peerPending {
+		if change := impliedPeerChange(deliveries, peer.IntegrationID, overdue); change.status != peer.Status && change.status != peerPending {
 			changes[peer.Product] = change
 		}
 	}
@@ -81,10 +81,10 @@ func (s *Service) changedPeers(request Request, deliveries []module.Delivery) ma
 // the peer: the law sets a deadline of days.
 const maxParked = 24 * time.Hour
 
-// findPeerChange returns the status that a peer's delivery implies. Without a delivery the peer
+// impliedPeerChange returns the status that a peer's delivery implies. Without a delivery the peer
 // does not subscribe to deletions, or the log no longer has it. A disconnected or paused
 // peer gets nothing until it is connected again.
-func findPeerChange(deliveries []module.Delivery, integration uuid.UUID, overdue bool) peerChange {
+func impliedPeerChange(deliveries []module.Delivery, integration uuid.UUID, overdue bool) peerChange {
 	for _, d := range deliveries {
 		switch {
 		case d.IntegrationID != integration:
@@ -132,7 +132,7 @@ func (s *Service) updateStatus(ctx context.Context, tx *store.Tx, request *Reque
 	if status == requestCompleted {
 		completedAt := lastAcknowledgement(request.Peers, tx.Now())
 		params.CompletedAt = &completedAt
-		if err := s.host.Erasures.Release(ctx, tx.Raw, deletionEvent(request.Row)); err != nil {
+		if err := s.host.Erasures.Release(ctx, tx.Raw, deletionEventRef(request.Row)); err != nil {
 			return err
 		}
 	}

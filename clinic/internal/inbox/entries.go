@@ -51,7 +51,7 @@ func (s *Service) Link(ctx context.Context, scope store.Scope, id, patient, user
 
 // link is [Service.Link] in a transaction.
 func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, user uuid.UUID) (result LinkResult, err error) {
-	if err := t.ShareErasures(ctx, scope); err != nil {
+	if err := t.BlockErasures(ctx, scope); err != nil {
 		return result, err
 	}
 	entry, err := t.InboxEntry(ctx, scope.Clinic, scope.Env, id)

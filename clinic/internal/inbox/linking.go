@@ -38,7 +38,7 @@ func (s *Service) ContinueLinking(ctx context.Context, payload []byte) error {
 // transaction. more reports whether it has to be called again.
 func (s *Service) advanceLinking(ctx context.Context, run linkingRun) (hasMore bool, err error) {
 	err = s.store.InTx(ctx, "linking waiting entries", func(tx *store.Tx) error {
-		if err := tx.ShareErasures(ctx, store.Scope{Clinic: run.Clinic, Env: run.Env}); err != nil {
+		if err := tx.BlockErasures(ctx, store.Scope{Clinic: run.Clinic, Env: run.Env}); err != nil {
 			return err
 		}
 		linking, err := tx.Linking(ctx, run.Clinic, run.Env, run.ID)

@@ -93,7 +93,7 @@ func (c *contacts) collect(member string, value any) {
 // would not see what the event leaves.
 func (s *Service) ScreenEvent(ctx context.Context, raw pgx.Tx, e hub.Event) (module.Screening, error) {
 	t, scope := s.join(s.store.Join(raw)), store.Scope{Clinic: e.TenantID, Env: e.Environment}
-	if err := t.ShareErasures(ctx, scope); err != nil {
+	if err := t.BlockErasures(ctx, scope); err != nil {
 		return 0, err
 	}
 	c := readContacts(e.Data)

@@ -181,19 +181,19 @@ func errorText(err error) string {
 
 // checkActions makes every call of the Spec.
 func checkActions(t *testing.T, c Case) {
-	actor, ok := c.Connector.(hub.Actor)
+	caller, ok := c.Connector.(hub.PeerCaller)
 	if !ok {
 		return
 	}
 	for _, name := range []string{"", "/", "search", "search/", "search/../status", "search/a?b=c", "action/a b", "action/%2e", "delete/all", "//peer.example/x"} {
-		_, err := actor.Act(t.Context(), forbiddenDoer{t}, c.connectionTo("https://peer.example"), hub.Call{Name: name})
+		_, err := caller.Call(t.Context(), forbiddenDoer{t}, c.connectionTo("https://peer.example"), hub.Call{Name: name})
 		c.requireError(t, err, hub.ErrInvalid, "")
 	}
 	for _, name := range c.Connector.Spec().Calls {
 		name = strings.ReplaceAll(name, "*", "any-thing")
 		call := hub.Call{Name: name, Query: url.Values{"phone": {"+5511999990000"}}, Body: json.RawMessage(`{"phone":"+5511999990000"}`)}
 		s := startStandIn(t, respondWith(200, `{"found": true}`))
-		answer, err := actor.Act(s.ctx(), s, c.connectionTo(s.base), call)
+		answer, err := caller.Call(s.ctx(), s, c.connectionTo(s.base), call)
 		require.NoError(t, err, name)
 		require.JSONEq(t, `{"found":true}`, string(answer))
 		require.Equal(t, url.Values{"phone": {"+5511999990000"}}, call.Query)
@@ -214,7 +214,7 @@ func checkActions(t *testing.T, c Case) {
 			faultyResponse{"422", echoHeader(422), hub.ErrInvalid, ""})
 		rows = withoutResponse(rows, "body []") // a response like any other
 		c.checkFaultyResponses(t, rows, func(ctx context.Context, do hub.Doer, connection hub.Connection) error {
-			_, err := actor.Act(ctx, do, connection, call)
+			_, err := caller.Call(ctx, do, connection, call)
 			return err
 		})
 	}

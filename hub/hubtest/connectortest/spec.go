@@ -48,8 +48,8 @@ func checkSpec(t *testing.T, c Case) {
 	requireList(t, s.Receives, eventType)
 	requireList(t, s.Sends, eventType)
 	requireList(t, s.Calls, callName)
-	_, acts := c.Connector.(hub.Actor)
-	require.Equal(t, acts, len(s.Calls) > 0, "Calls are what an Actor does")
+	_, isCaller := c.Connector.(hub.PeerCaller)
+	require.Equal(t, isCaller, len(s.Calls) > 0, "Calls are what a PeerCaller makes")
 
 	for _, pattern := range s.Sends {
 		require.True(t, slices.ContainsFunc(c.Events, func(e hub.Event) bool { return hub.MatchesEventType([]string{pattern}, e.Type) }),

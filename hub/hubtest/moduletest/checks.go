@@ -259,9 +259,9 @@ func checkPresenter(t *testing.T, _ Case, h *Hub) {
 }
 
 func checkJobsAndPages(t *testing.T, _ Case, h *Hub) {
-	if worker, ok := h.Instance.(module.Worker); ok {
+	if provider, ok := h.Instance.(module.JobProvider); ok {
 		names := map[string]bool{}
-		for _, job := range worker.Jobs() {
+		for _, job := range provider.Jobs() {
 			require.NotEmpty(t, job.Name)
 			require.False(t, names[job.Name], "two jobs %s", job.Name)
 			require.NotNil(t, job.Run, job.Name)

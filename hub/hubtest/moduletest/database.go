@@ -67,7 +67,7 @@ func (h *Hub) Count(sql string, args ...any) (n int) {
 }
 
 // Jobs returns the product's background jobs.
-func (h *Hub) Jobs() []module.Job { return h.Instance.(module.Worker).Jobs() }
+func (h *Hub) Jobs() []module.Job { return h.Instance.(module.JobProvider).Jobs() }
 
 // Job returns a background job of the product by its name.
 func (h *Hub) Job(name string) module.Job {

@@ -99,13 +99,13 @@ func (p *presenting) PresentStatus(list []module.Integration) any {
 type instance struct{ host module.Host }
 
 var (
-	_ module.Searcher      = (*instance)(nil)
-	_ module.Actor         = (*instance)(nil)
-	_ module.PhoneSearcher = (*instance)(nil)
-	_ module.EmailSearcher = (*instance)(nil)
-	_ module.CPFSearcher   = (*instance)(nil)
-	_ module.Worker        = (*instance)(nil)
-	_ module.PageProvider  = (*instance)(nil)
+	_ module.SearchProvider = (*instance)(nil)
+	_ module.ActionProvider = (*instance)(nil)
+	_ module.PhoneSearcher  = (*instance)(nil)
+	_ module.EmailSearcher  = (*instance)(nil)
+	_ module.CPFSearcher    = (*instance)(nil)
+	_ module.JobProvider    = (*instance)(nil)
+	_ module.PageProvider   = (*instance)(nil)
 )
 
 // Note is one note.
@@ -154,7 +154,7 @@ func (i *instance) RegisterRoutes(api huma.API) {
 	huma.Register(api, huma.Operation{OperationID: "notes.use", Method: http.MethodPost, Path: "/api/v1/use"}, i.use)
 }
 
-// RegisterSearches implements [module.Searcher].
+// RegisterSearches implements [module.SearchProvider].
 func (i *instance) RegisterSearches(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "notes.search", Method: http.MethodGet, Path: "/notes",
@@ -162,7 +162,7 @@ func (i *instance) RegisterSearches(api huma.API) {
 	}, i.list)
 }
 
-// RegisterActions implements [module.Actor].
+// RegisterActions implements [module.ActionProvider].
 func (i *instance) RegisterActions(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "notes.write", Method: http.MethodPost, Path: "/write",
@@ -369,7 +369,7 @@ func (i *instance) search(ctx context.Context, condition, text string) ([]module
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[module.PersonMatch])
 }
 
-// Jobs implements [module.Worker].
+// Jobs implements [module.JobProvider].
 func (i *instance) Jobs() []module.Job {
 	run := func(ctx context.Context, payload []byte) error {
 		_, err := i.host.Pool.Exec(ctx, `insert into runs (payload) values ($1)`, string(payload))

@@ -130,7 +130,7 @@ func (s *Service) Call(ctx context.Context, id uuid.UUID, product string, call h
 	if err := i.CanCall(); err != nil {
 		return nil, err
 	}
-	actor, ok := s.Connectors(i.Product).(hub.Actor)
+	caller, ok := s.Connectors(i.Product).(hub.PeerCaller)
 	if !ok {
 		return nil, hub.Errorf(hub.ErrInvalid, "unknown_call", "The connector for %s supports neither searches nor actions.", i.Product)
 	}
@@ -140,6 +140,6 @@ func (s *Service) Call(ctx context.Context, id uuid.UUID, product string, call h
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := actor.Act(ctx, s.Client, c, call)
+	answer, err := caller.Call(ctx, s.Client, c, call)
 	return answer, peerError(err)
 }

@@ -171,7 +171,7 @@ func (r *RetryScheduler) claimDue(ctx context.Context) {
 		cancel()
 		pause := shortDelaySlot
 		if err != nil && (r.dispatcher.isStopping() || ctx.Err() != nil) {
-			r.leave(keys...)
+			r.addUnclaimed(keys...)
 		} else if err != nil {
 			r.log.Warn("claiming due retries failed; the sweep will", "error", err)
 			pause = time.Second
@@ -180,7 +180,7 @@ func (r *RetryScheduler) claimDue(ctx context.Context) {
 	}
 }
 
-// tryAgain passes retries on once more, after a pause.
+// tryAgain forwards retries once more, after a pause.
 func (r *RetryScheduler) tryAgain(ctx context.Context, retries []waitingRetry, pause time.Duration) {
 	if len(retries) == 0 {
 		return
@@ -191,7 +191,7 @@ func (r *RetryScheduler) tryAgain(ctx context.Context, retries []waitingRetry, p
 		case <-ctx.Done():
 		}
 		for _, retry := range retries {
-			r.passOn(ctx, retry)
+			r.forward(ctx, retry)
 		}
 	})
 }

@@ -25,8 +25,8 @@ func (d *Dispatcher) SetErasingTenants(tenants []uuid.UUID) {
 	d.erasing.Store(&set)
 }
 
-// erased reports whether an event's payload was erased.
-func (d *Dispatcher) erased(ctx context.Context, event *Event) (bool, error) {
+// isErased reports whether an event's payload was erased.
+func (d *Dispatcher) isErased(ctx context.Context, event *Event) (bool, error) {
 	if string(event.Body) == hub.ErasedPayload {
 		return true, nil
 	}

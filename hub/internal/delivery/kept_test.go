@@ -243,7 +243,7 @@ func TestStopReleasesKeptRetries(t *testing.T) {
 					r.dispatcher.kept.add(scheduledRetry{retry, time.Now().Add(time.Hour)})
 				},
 				"due":     func(r *RetryScheduler, retry waitingRetry) { r.due <- retry },
-				"in hand": func(r *RetryScheduler, retry waitingRetry) { r.leave(retry) },
+				"in hand": func(r *RetryScheduler, retry waitingRetry) { r.addUnclaimed(retry) },
 				"stopping": func(r *RetryScheduler, retry waitingRetry) {
 					r.dispatcher.StopStarting()
 					again, err := r.dispatcher.claimRetries(t.Context(), []waitingRetry{retry})
@@ -261,7 +261,7 @@ func TestStopReleasesKeptRetries(t *testing.T) {
 				r := &RetryScheduler{dispatcher: d, due: make(chan waitingRetry, 1)}
 				retry := waitingRetry{id: a.ID, attempts: 1, target: a.TargetID, tenant: a.Event.TenantID, kept: a.afterAttempt(time.Now())}
 				hold(r, retry)
-				r.releaseLeft()
+				r.releaseUnclaimed()
 				var n int
 				require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from hub.deliveries where attempts = 1 and `+test.isDue).Scan(&n))
 				require.Equal(t, 1, n, place)

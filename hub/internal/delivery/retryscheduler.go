@@ -29,19 +29,19 @@ const (
 // RetryScheduler waits out short delays of retries in this process, and schedules each other
 // retry as an asynq task, which any process gets. If one is lost, the sweep sends it late.
 type RetryScheduler struct {
-	dispatcher  *Dispatcher
-	client      *asynq.Client
-	server      *asynq.Server
-	queue       string
-	log         *slog.Logger
-	schedule    chan scheduledRetry
-	quota       retryQuota
-	shortDelays shortDelays
-	due         chan waitingRetry
-	waiters     sync.WaitGroup // what holds retries that are in no channel
-	mu          sync.Mutex
-	left        []waitingRetry // held when the scheduler ended
-	lastWarning atomic.Int64   // unix seconds of the last warning about Redis
+	dispatcher       *Dispatcher
+	client           *asynq.Client
+	server           *asynq.Server
+	queue            string
+	log              *slog.Logger
+	schedule         chan scheduledRetry
+	quota            retryQuota
+	shortDelays      shortDelays
+	due              chan waitingRetry
+	waiters          sync.WaitGroup // what holds retries that are in no channel
+	mu               sync.Mutex
+	unclaimedRetries []waitingRetry // held when the scheduler ended
+	lastWarning      atomic.Int64   // unix seconds of the last warning about Redis
 }
 
 // waitingRetry is a retry. target and tenant are uuid.Nil in tasks of processes that do not
@@ -154,16 +154,16 @@ func (r *RetryScheduler) Run(ctx context.Context) {
 		go r.runEnqueuer(ctx)
 	}
 	for _, waiting := range r.shortDelays {
-		r.waiters.Go(func() { r.passWhenDue(ctx, waiting) })
+		r.waiters.Go(func() { r.forwardWhenDue(ctx, waiting) })
 	}
-	r.waiters.Go(func() { r.passWhenDue(ctx, r.dispatcher.kept.waiting) })
+	r.waiters.Go(func() { r.forwardWhenDue(ctx, r.dispatcher.kept.waiting) })
 	r.waiters.Go(func() { r.claimDue(ctx) })
 	if err := r.serveTasks(); err != nil {
 		r.log.Error("retries do not pass through Redis; the sweep makes them", "error", err)
 	}
 	<-ctx.Done()
 	r.waiters.Wait()
-	r.releaseLeft()
+	r.releaseUnclaimed()
 	r.server.Shutdown() // takes long while Redis does not respond
 }
 
@@ -193,9 +193,9 @@ func (r *RetryScheduler) serveTasks() error {
 	return r.server.Start(mux)
 }
 
-// passWhenDue passes on the retries of one delay when they are due, until ctx ends. They become
+// forwardWhenDue forwards the retries of one delay when they are due, until ctx ends. They become
 // due in the order in which they were added.
-func (r *RetryScheduler) passWhenDue(ctx context.Context, waiting <-chan scheduledRetry) {
+func (r *RetryScheduler) forwardWhenDue(ctx context.Context, waiting <-chan scheduledRetry) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -210,41 +210,41 @@ func (r *RetryScheduler) passWhenDue(ctx context.Context, waiting <-chan schedul
 				case <-ctx.Done():
 				}
 			}
-			r.passOn(ctx, retry.waitingRetry)
+			r.forward(ctx, retry.waitingRetry)
 		}
 	}
 }
 
-// passOn passes a due retry to those that claim, or leaves it once ctx has ended.
-func (r *RetryScheduler) passOn(ctx context.Context, retry waitingRetry) {
+// forward passes a due retry to those that claim. Once ctx has ended it stays unclaimed.
+func (r *RetryScheduler) forward(ctx context.Context, retry waitingRetry) {
 	select {
 	case r.due <- retry:
 	case <-ctx.Done():
-		r.leave(retry)
+		r.addUnclaimed(retry)
 	}
 }
 
-// leave keeps retries for the end of the scheduler, which releases them.
-func (r *RetryScheduler) leave(retries ...waitingRetry) {
+// addUnclaimed stores retries for the end of the scheduler, which releases them.
+func (r *RetryScheduler) addUnclaimed(retries ...waitingRetry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left = append(r.left, retries...)
+	r.unclaimedRetries = append(r.unclaimedRetries, retries...)
 }
 
-// releaseLeft releases the kept deliveries whose retries nobody here will claim any more. Rows
+// releaseUnclaimed releases the kept deliveries whose retries nobody here will claim any more. Rows
 // that were inserted for them would be leased until 30 seconds after their events.
-func (r *RetryScheduler) releaseLeft() {
+func (r *RetryScheduler) releaseUnclaimed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.due) > 0 {
-		r.left = append(r.left, <-r.due)
+		r.unclaimedRetries = append(r.unclaimedRetries, <-r.due)
 	}
 	for kept := r.dispatcher.kept.waiting; len(kept) > 0; {
-		r.left = append(r.left, (<-kept).waitingRetry)
+		r.unclaimedRetries = append(r.unclaimedRetries, (<-kept).waitingRetry)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), materializeTimeout)
 	defer cancel()
-	if err := r.dispatcher.ReleaseLeases(ctx, keptDeliveries(r.left)); err != nil {
+	if err := r.dispatcher.ReleaseLeases(ctx, keptDeliveries(r.unclaimedRetries)); err != nil {
 		r.log.Warn("retries could not be left to other processes; those of them with a lease wait until it ends", "error", err)
 	}
 }

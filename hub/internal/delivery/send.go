@@ -73,7 +73,7 @@ func (d *Dispatcher) attempt(w *worker, assigned assignment) laneUpdate {
 		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, CountedAttempts: delivery.CountedAttempts, Reason: ReasonPayloadMissing}})
 		return laneUpdate{notSent: true}
 	}
-	erased, err := d.erased(ctx, delivery.Event)
+	erased, err := d.isErased(ctx, delivery.Event)
 	if err != nil {
 		return laneUpdate{skipped: true}
 	}

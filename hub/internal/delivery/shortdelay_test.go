@@ -18,7 +18,7 @@ func TestShortDelays(t *testing.T) {
 	require.NotContains(t, delays, 25*time.Second)
 	r := &RetryScheduler{due: due}
 	for _, waiting := range delays {
-		go r.passWhenDue(t.Context(), waiting)
+		go r.forwardWhenDue(t.Context(), waiting)
 	}
 	later, first, second := waitingRetry{id: uuid.New()}, waitingRetry{id: uuid.New()}, waitingRetry{id: uuid.New()}
 	now := time.Now()

@@ -62,24 +62,24 @@ func readEvents(ctx context.Context, db query.DB, seqs []uuid.UUID) ([]logEvent,
 
 // personMatcher recognizes deleted persons in texts.
 type personMatcher interface {
-	// isInText reports whether a text names one of the persons.
-	isInText(text string) bool
+	// isInChosenID reports whether an id that a publisher chose names one of the persons.
+	isInChosenID(text string) bool
 }
 
 // erase erases events of one day: their payloads, the responses to them, and correlation ids,
 // Idempotency-Keys and ordering keys that name the person. Waiting deliveries fail. leased are
 // the events with deliveries that a process has leased; they must be erased again afterwards.
-func erase(ctx context.Context, tx pgx.Tx, deleted personMatcher, events []logEvent) (d stepResult, leased []uuid.UUID, err error) {
+func erase(ctx context.Context, tx pgx.Tx, matcher personMatcher, events []logEvent) (d stepResult, leased []uuid.UUID, err error) {
 	if len(events) == 0 {
 		return stepResult{}, nil, nil
 	}
 	day, payload := logid.Partition(events[0].seq), []byte(hub.ErasedPayload)
 	seqs := make([]uuid.UUID, len(events))
-	var naming []logEvent // whose correlation ids name the person
+	var eventsNamingPerson []logEvent // whose correlation ids name the person
 	for i, event := range events {
 		seqs[i] = event.seq
-		if deleted.isInText(event.correlation) {
-			naming = append(naming, event)
+		if matcher.isInChosenID(event.correlation) {
+			eventsNamingPerson = append(eventsNamingPerson, event)
 		}
 	}
 	rows, err := tx.Query(ctx, `update hub.events_`+day+` set body = $2, subjects = null where seq = any($1) and body <> $2 returning seq`, seqs, payload)
@@ -101,7 +101,7 @@ func erase(ctx context.Context, tx pgx.Tx, deleted personMatcher, events []logEv
 	if err := blankResponses(ctx, tx, day, deliveryIDs(events)); err != nil {
 		return d, nil, err
 	}
-	if err := eraseIDs(ctx, tx, deleted, day, events, naming); err != nil {
+	if err := eraseIDs(ctx, tx, matcher, day, events, eventsNamingPerson); err != nil {
 		return d, nil, err
 	}
 	var keyed []logEvent // whose ordering keys name the person and are in no use any more
@@ -109,7 +109,7 @@ func erase(ctx context.Context, tx pgx.Tx, deleted personMatcher, events []logEv
 		switch {
 		case settled[event.seq] < event.deliveries:
 			leased = append(leased, event.seq)
-		case deleted.isInText(event.orderingKey):
+		case matcher.isInChosenID(event.orderingKey):
 			keyed = append(keyed, event)
 		}
 	}
@@ -217,7 +217,7 @@ func eraseResponses(ctx context.Context, tx pgx.Tx, deleted *person, day string,
 	var id uuid.UUID
 	var headers, body []byte
 	if _, err = pgx.ForEachRow(rows, []any{&id, &headers, &body}, func() error {
-		if deleted.isIn(body) || deleted.isIn(headers) {
+		if deleted.occursIn(body) || deleted.occursIn(headers) {
 			found = append(found, id)
 		}
 		return nil
@@ -231,17 +231,17 @@ func eraseResponses(ctx context.Context, tx pgx.Tx, deleted *person, day string,
 }
 
 // eraseIDs erases ids that publishers chose and that name the person: the correlation ids
-// of naming, and Idempotency-Keys of events, which no longer detect repetitions then.
-func eraseIDs(ctx context.Context, tx pgx.Tx, deleted personMatcher, day string, events, naming []logEvent) error {
-	if len(naming) > 0 {
-		seqs := make([]uuid.UUID, len(naming))
-		for i, event := range naming {
+// of eventsNamingPerson, and Idempotency-Keys of events, which no longer detect repetitions then.
+func eraseIDs(ctx context.Context, tx pgx.Tx, matcher personMatcher, day string, events, eventsNamingPerson []logEvent) error {
+	if len(eventsNamingPerson) > 0 {
+		seqs := make([]uuid.UUID, len(eventsNamingPerson))
+		for i, event := range eventsNamingPerson {
 			seqs[i] = event.seq
 		}
 		if _, err := tx.Exec(ctx, `update hub.events_`+day+` set correlation_id = null where seq = any($1)`, seqs); err != nil {
 			return fmt.Errorf("erasing correlation ids: %w", err)
 		}
-		if _, err := tx.Exec(ctx, `update hub.deliveries_`+day+` set correlation_id = null where id = any($1)`, deliveryIDs(naming)); err != nil {
+		if _, err := tx.Exec(ctx, `update hub.deliveries_`+day+` set correlation_id = null where id = any($1)`, deliveryIDs(eventsNamingPerson)); err != nil {
 			return fmt.Errorf("erasing correlation ids: %w", err)
 		}
 	}
@@ -257,7 +257,7 @@ func eraseIDs(ctx context.Context, tx pgx.Tx, deleted personMatcher, day string,
 	var key string
 	var seq uuid.UUID
 	if _, err = pgx.ForEachRow(rows, []any{&key, &seq}, func() error {
-		if deleted.isInText(key) {
+		if matcher.isInChosenID(key) {
 			found = append(found, seq)
 		}
 		return nil

@@ -91,8 +91,8 @@ func (e *Eraser) failQueued(ctx context.Context) error {
 	return nil
 }
 
-// underWay names the receivers at which deliveries about a person are under way.
-type underWay map[eventAtTarget]bool
+// busyReceivers names the receivers at which deliveries about a person are under way.
+type busyReceivers map[eventAtTarget]bool
 
 // eventAtTarget is a deletion event at one of its receivers.
 type eventAtTarget struct{ seq, target uuid.UUID }
@@ -106,7 +106,7 @@ func (e *Eraser) endHolds(ctx context.Context) (isHolding bool, err error) {
 		if err != nil || len(searched)+len(overdue) == 0 {
 			return err
 		}
-		found, waiting, err := listUnderWay(ctx, tx, searched)
+		busy, waiting, err := listBusyReceivers(ctx, tx, searched)
 		if err != nil {
 			return err
 		}
@@ -114,11 +114,11 @@ func (e *Eraser) endHolds(ctx context.Context) (isHolding bool, err error) {
 			if d, err = failNoLongerLeased(ctx, tx, waiting); err != nil {
 				return err
 			}
-			if found, _, err = listUnderWay(ctx, tx, searched); err != nil {
+			if busy, _, err = listBusyReceivers(ctx, tx, searched); err != nil {
 				return err
 			}
 		}
-		return release(ctx, tx, append(searched, overdue...), found)
+		return releaseHeld(ctx, tx, append(searched, overdue...), busy)
 	})
 	if err != nil {
 		return false, err
@@ -159,9 +159,9 @@ func lockHolds(ctx context.Context, tx pgx.Tx) (searched, overdue []uuid.UUID, e
 // waitingDelivery is a delivery of an erased event that no process has leased.
 type waitingDelivery struct{ erasure, id uuid.UUID }
 
-// listUnderWay returns at which receivers deliveries of erased events are not settled, and
+// listBusyReceivers returns at which receivers deliveries of erased events are not settled, and
 // those of them that no process has leased.
-func listUnderWay(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) (found underWay, waiting []waitingDelivery, err error) {
+func listBusyReceivers(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) (busy busyReceivers, waiting []waitingDelivery, err error) {
 	rows, err := tx.Query(ctx, `
 		select e.seq, d.id, d.target_id, d.waits from hub.erasures e, unnest(e.held) h(seq), lateral (
 			select d.id, d.target_id, d.status = 2 or `+ledger.UnleasedSQL+` as waits from hub.deliveries d
@@ -170,11 +170,11 @@ func listUnderWay(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) (found under
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading what is under way: %w", err)
 	}
-	found = make(underWay)
+	busy = make(busyReceivers)
 	var erasure, id, target uuid.UUID
 	var waits bool
 	if _, err = pgx.ForEachRow(rows, []any{&erasure, &id, &target, &waits}, func() error {
-		found[eventAtTarget{erasure, target}] = true
+		busy[eventAtTarget{erasure, target}] = true
 		if waits {
 			waiting = append(waiting, waitingDelivery{erasure, id})
 		}
@@ -182,7 +182,7 @@ func listUnderWay(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) (found under
 	}); err != nil {
 		return nil, nil, fmt.Errorf("reading what is under way: %w", err)
 	}
-	return found, waiting, nil
+	return busy, waiting, nil
 }
 
 // failNoLongerLeased fails deliveries of erased events that were leased when the events were
@@ -210,23 +210,23 @@ func failNoLongerLeased(ctx context.Context, tx pgx.Tx, waiting []waitingDeliver
 	return d, nil
 }
 
-// ownDelivery is a delivery of a deletion event that is not settled.
-type ownDelivery struct {
+// deletionDelivery is a delivery of a deletion event that is not settled.
+type deletionDelivery struct {
 	eventAtTarget
 	id        uuid.UUID
 	isHeld    bool
 	isOrdered bool
 }
 
-// release makes the deliveries of deletion events due that are held, but for those to receivers
+// releaseHeld makes the deliveries of deletion events due that are held, but for those to receivers
 // at which something is under way. Holds of events that have none of those end.
-func release(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID, found underWay) error {
-	own, err := listOwn(ctx, tx, seqs)
+func releaseHeld(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID, busy busyReceivers) error {
+	deliveries, err := listDeletionDeliveries(ctx, tx, seqs)
 	if err != nil {
 		return err
 	}
 	var ordered []uuid.UUID
-	for _, delivery := range own {
+	for _, delivery := range deliveries {
 		if delivery.isOrdered {
 			ordered = append(ordered, delivery.id)
 		}
@@ -235,15 +235,15 @@ func release(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID, found underWay) e
 		if err := ledger.LockOrders(ctx, tx, "hub.deliveries", ordered); err != nil {
 			return err
 		}
-		if own, err = listOwn(ctx, tx, seqs); err != nil {
+		if deliveries, err = listDeletionDeliveries(ctx, tx, seqs); err != nil {
 			return err
 		}
 	}
 	isWaiting := make(map[uuid.UUID]bool)
 	var due []uuid.UUID
-	for _, delivery := range own {
+	for _, delivery := range deliveries {
 		switch {
-		case found[delivery.eventAtTarget]:
+		case busy[delivery.eventAtTarget]:
 			isWaiting[delivery.seq] = true
 		case delivery.isHeld:
 			due = append(due, delivery.id)
@@ -266,8 +266,8 @@ func release(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID, found underWay) e
 	return nil
 }
 
-// listOwn returns the deliveries of deletion events that are not settled.
-func listOwn(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]ownDelivery, error) {
+// listDeletionDeliveries returns the deliveries of deletion events that are not settled.
+func listDeletionDeliveries(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]deletionDelivery, error) {
 	rows, err := tx.Query(ctx, `
 		select e.seq, d.target_id, d.id, d.due_at = e.requested_at + `+holdIntervalSQL+`, d.ordering_key is not null from hub.erasures e, lateral (
 			select d.id, d.target_id, d.due_at, d.ordering_key from hub.deliveries d
@@ -276,13 +276,13 @@ func listOwn(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]ownDelivery, e
 	if err != nil {
 		return nil, fmt.Errorf("reading deletion events: %w", err)
 	}
-	own, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d ownDelivery, err error) {
+	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d deletionDelivery, err error) {
 		return d, row.Scan(&d.seq, &d.target, &d.id, &d.isHeld, &d.isOrdered)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading deletion events: %w", err)
 	}
-	return own, nil
+	return deliveries, nil
 }
 
 // releaseOthers sends the deletion events of a deleted tenant that are held: what is left to be
@@ -301,5 +301,5 @@ func (j *job) releaseOthers(ctx context.Context, tx pgx.Tx) error {
 	if len(seqs) == 0 {
 		return nil
 	}
-	return release(ctx, tx, seqs, nil)
+	return releaseHeld(ctx, tx, seqs, nil)
 }

@@ -202,7 +202,7 @@ func (p *person) isEmpty() bool {
 // matches reports whether an event is about the person: its payload, correlation id or ordering
 // key names them, or the publisher said so and nothing in it may belong to another person.
 func (p *person) matches(event logEvent, body []byte) bool {
-	if p.isIn(body) || p.isInText(event.correlation) || p.isInText(event.orderingKey) {
+	if p.occursIn(body) || p.isInChosenID(event.correlation) || p.isInChosenID(event.orderingKey) {
 		return true
 	}
 	return p.events[event.id] && !p.hasShared(decodeEscapes(body))
@@ -211,13 +211,13 @@ func (p *person) matches(event logEvent, body []byte) bool {
 // hasShared reports whether a text contains a phone number or e-mail address that another
 // person has too.
 func (p *person) hasShared(text []byte) bool {
-	return hasPhone(text, known(p.sharedPhones)) || slices.ContainsFunc(p.sharedEmails, func(email []byte) bool { return hasEmail(text, email) })
+	return hasPhone(text, phoneTester(p.sharedPhones)) || slices.ContainsFunc(p.sharedEmails, func(email []byte) bool { return hasEmail(text, email) })
 }
 
-// isInText is [person.isIn] for an id that a publisher chose, such as a correlation id. There
+// isInChosenID is [person.occursIn] for an id that a publisher chose, such as a correlation id. There
 // the person's own address may also stand behind another word, as in "order-ana@example.com".
-func (p *person) isInText(text string) bool {
-	return text != "" && (p.isIn([]byte(text)) || p.hasEmailAtWordEnd([]byte(text)))
+func (p *person) isInChosenID(text string) bool {
+	return text != "" && (p.occursIn([]byte(text)) || p.hasEmailAtWordEnd([]byte(text)))
 }
 
 // hasEmailAtWordEnd reports whether a chosen id contains an address that is the person's alone,
@@ -226,10 +226,10 @@ func (p *person) hasEmailAtWordEnd(text []byte) bool {
 	return slices.ContainsFunc(p.emails, func(email []byte) bool { return findEmail(text, email, isLetterOrDigitAt, isDomainAt) })
 }
 
-// isIn reports whether a text of any format contains the person: the id or the e-mail
+// occursIn reports whether a text of any format contains the person: the id or the e-mail
 // address as a word, or the phone number however it is written. A shared number or address
 // counts only together with the name. JSON may be truncated; its escapes are decoded.
-func (p *person) isIn(raw []byte) bool {
+func (p *person) occursIn(raw []byte) bool {
 	if p.isEveryone {
 		return true
 	}
@@ -244,11 +244,11 @@ func (p *person) isIn(raw []byte) bool {
 			return true
 		}
 	}
-	return hasPhone(text, known(p.phones)) || p.hasShared(text) && p.isNamedIn(raw, text)
+	return hasPhone(text, phoneTester(p.phones)) || p.hasShared(text) && p.isNamedIn(raw, text)
 }
 
-// known returns the test for the forms of some numbers; nil for none.
-func known(phones map[string]bool) func(form []byte) bool {
+// phoneTester returns the test for the forms of some numbers; nil for none.
+func phoneTester(phones map[string]bool) func(form []byte) bool {
 	if len(phones) == 0 {
 		return nil
 	}

@@ -33,7 +33,7 @@ func TestPersonIsFound(t *testing.T) {
 		`ring 11 98765-4321 15:00`, `{"p":"011 98765-4321"}`, `{"p":"005511987654321"}`, `{"t":"2026-11-20 11 98765 4321"}`,
 		`1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 11 98765 4321`,
 	} {
-		require.True(t, who.isIn([]byte(text)), text)
+		require.True(t, who.occursIn([]byte(text)), text)
 	}
 	for _, text := range []string{
 		``, `{}`, `\`, `\u00`, `@`, `a@b`,
@@ -44,7 +44,7 @@ func TestPersonIsFound(t *testing.T) {
 		`{"p":"+5521987654321"}`, `{"p":"+5511987654322"}`, `{"p":"987654321"}`, `{"p":"87654321"}`, `{"p":"11987654321000"}`, `{"p":"99911987654321"}`,
 		`{"a":"11","b":"98765","c":"4321"}`, `[11,98765,4321]`, `11 - - 98765-4321`,
 	} {
-		require.False(t, who.isIn([]byte(text)), text)
+		require.False(t, who.occursIn([]byte(text)), text)
 	}
 }
 
@@ -58,8 +58,8 @@ func TestPersonInChosenIDs(t *testing.T) {
 		"maria.silva@example.com", "pedido-maria.silva@example.com", "booking_Maria.Silva@example.com", "booking.maria.silva@example.com", "a+maria.silva@example.com",
 		"a%maria.silva@example.com", "order:maria.silva@example.com", "booking_maria.silva@example.com_2", "maria.silva@example.com-2", "x-maria.silva@example.com.",
 	} {
-		require.True(t, who.isInText(text), text)
-		require.True(t, persons.isInText(text), text)
+		require.True(t, who.isInChosenID(text), text)
+		require.True(t, persons.isInChosenID(text), text)
 		require.True(t, who.matches(logEvent{correlation: text}, []byte(`{}`)), text)
 		require.Len(t, persons.personsIn(logEvent{correlation: text}, time.Time{}, []byte(`{}`)), 1, text)
 		require.True(t, who.matches(logEvent{orderingKey: text}, []byte(`{}`)), text)
@@ -68,12 +68,12 @@ func TestPersonInChosenIDs(t *testing.T) {
 	for _, text := range []string{
 		"", "pedido-", "anamaria.silva@example.com", "pedido-maria.silva@example.com.br", "pedido-maria.silva@example.community", "pedido-maria.silva@example.com-mail.net", "9maria.silva@example.com",
 	} {
-		require.False(t, who.isInText(text), text)
-		require.False(t, persons.isInText(text), text)
+		require.False(t, who.isInChosenID(text), text)
+		require.False(t, persons.isInChosenID(text), text)
 	}
-	require.False(t, who.isIn([]byte(`{"e":"pedido-maria.silva@example.com"}`)), "an address of its own")
+	require.False(t, who.occursIn([]byte(`{"e":"pedido-maria.silva@example.com"}`)), "an address of its own")
 	shared := readPerson([]byte(`{"data":{"name":"Maria Silva","email":"maria.silva@example.com","email_shared":true}}`))
-	require.False(t, shared.isInText("pedido-maria.silva@example.com"))
+	require.False(t, shared.isInChosenID("pedido-maria.silva@example.com"))
 }
 
 // A number is found however it is written, by whoever writes it in any other way.
@@ -87,9 +87,9 @@ func TestPhonesAreFound(t *testing.T) {
 		for _, text := range forms {
 			who := readPerson([]byte(`{"data":{"phone":"` + text + `"}}`))
 			for _, form := range forms {
-				require.True(t, who.isIn([]byte(`{"a":"x","p":"`+form+`","b":7}`)), "announced %q, written %q", text, form)
+				require.True(t, who.occursIn([]byte(`{"a":"x","p":"`+form+`","b":7}`)), "announced %q, written %q", text, form)
 			}
-			require.False(t, who.isIn([]byte(`{"p":"+5511987650000"}`)), text)
+			require.False(t, who.occursIn([]byte(`{"p":"+5511987650000"}`)), text)
 		}
 	}
 }
@@ -99,15 +99,15 @@ func TestShortIDs(t *testing.T) {
 	t.Parallel()
 	for _, who := range []*person{readPerson([]byte(`{"data":{"patient_id":"42"}}`)), readPerson([]byte(`{"data":{"patient_id":42}}`))} {
 		for _, text := range []string{`{"patient_id":"42"}`, `{"patient_id": 42,"x":1}`, `{"client_id" :"42"}`} {
-			require.True(t, who.isIn([]byte(text)), text)
+			require.True(t, who.occursIn([]byte(text)), text)
 		}
 		for _, text := range []string{`{"quantity":42}`, `{"id":"42"}`, `{"patient_id":"421"}`, `{"patient_id":142}`, `"patient_id" 42`} {
-			require.False(t, who.isIn([]byte(text)), text)
+			require.False(t, who.occursIn([]byte(text)), text)
 		}
 	}
 	who := readPerson([]byte(`{"data":{"patient_id":"12345678"}}`))
-	require.True(t, who.isIn([]byte(`{"id":"12345678"}`)))
-	require.False(t, who.isIn([]byte(`{"id":"12345678-aaaa-bbbb-cccc-000000000000"}`)))
+	require.True(t, who.occursIn([]byte(`{"id":"12345678"}`)))
+	require.False(t, who.occursIn([]byte(`{"id":"12345678-aaaa-bbbb-cccc-000000000000"}`)))
 }
 
 // What a deletion event does not say is not looked for; a peer's own form is read too.
@@ -116,15 +116,15 @@ func TestReadPerson(t *testing.T) {
 	for _, body := range []string{``, `{"erased":true}`, `{"data":{}}`, `{"data":{"patient_id":"","phone":"","email":"@"}}`, `[]`, `{"data":{"phone":"123","patient_id":{}}}`} {
 		require.True(t, readPerson([]byte(body)).isEmpty(), body)
 	}
-	require.True(t, readPerson([]byte(`{"email":"a@b.example"}`)).isIn([]byte(`A@b.example`)))
-	require.True(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).isIn([]byte(`"+351912345678"`)))
-	require.False(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).isIn([]byte(`"912345678"`)), "another country's")
+	require.True(t, readPerson([]byte(`{"email":"a@b.example"}`)).occursIn([]byte(`A@b.example`)))
+	require.True(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).occursIn([]byte(`"+351912345678"`)))
+	require.False(t, readPerson([]byte(`{"data":{"client_phone":"+351 912 345 678"}}`)).occursIn([]byte(`"912345678"`)), "another country's")
 	several := readPerson([]byte(`{"data":{"phone":"+5511987654321","phones":["+5521987651111",551130001000,null,{}],"phone_shared":true}}`))
-	require.True(t, several.isIn([]byte(`"21 98765-1111"`)))
-	require.True(t, several.isIn([]byte(`"+551130001000"`)))
-	require.False(t, several.isIn([]byte(`"+5511987654321"`)))
-	require.True(t, readPerson([]byte(`{"data":{"phone":"11 3000-1000"}}`)).isIn([]byte(`"+551130001000"`)))
-	require.True(t, readPerson([]byte(`{"data":{"phone":"12345-6789"}}`)).isIn([]byte(`"123456789"`)), "a number of no plan")
+	require.True(t, several.occursIn([]byte(`"21 98765-1111"`)))
+	require.True(t, several.occursIn([]byte(`"+551130001000"`)))
+	require.False(t, several.occursIn([]byte(`"+5511987654321"`)))
+	require.True(t, readPerson([]byte(`{"data":{"phone":"11 3000-1000"}}`)).occursIn([]byte(`"+551130001000"`)))
+	require.True(t, readPerson([]byte(`{"data":{"phone":"12345-6789"}}`)).occursIn([]byte(`"123456789"`)), "a number of no plan")
 }
 
 // A number that another person has too means the person only beside what names them.
@@ -136,23 +136,23 @@ func TestSharedNumbers(t *testing.T) {
 		`{"phone":"11987654321","email":"jose@example.com"}`, `{"phone":"11987654321","name":"Bia","patient_id":"0198c9a0-1111-7222-8333-444455556666"}`,
 		`{"phone":"11987654321","body":"this is josé da silva speaking"}`, `[{"name":"Bia"},{"name":"José da Silva"},"11987654321"]`,
 	} {
-		require.True(t, who.isIn([]byte(text)), text)
+		require.True(t, who.occursIn([]byte(text)), text)
 	}
 	for _, text := range []string{
 		`{"phone":"11987654321"}`, `{"phone":"11987654321","name":"José da Silva Filho"}`, `{"phone":"11987654321","name":"José"}`, `{"phone":"11987654321","name":"Bia","body":"for José da Silva"}`,
 		`{"phone":"11912345678","name":"José da Silva"}`, `call Josefa da Silva, 11 98765-4321`, `11987654321`,
 	} {
-		require.False(t, who.isIn([]byte(text)), text)
+		require.False(t, who.occursIn([]byte(text)), text)
 	}
-	require.True(t, readPerson([]byte(`{"data":{"phone":"+5511987654321","name":"José","phone_shared":false}}`)).isIn([]byte(`{"phone":"11987654321","name":"Bia"}`)))
-	require.True(t, readPerson([]byte(`{"data":{"phone":"+5511987654321","name":"Eva Reis","names":["Eva Luz",7],"phone_shared":true}}`)).isIn([]byte(`{"phone":"11987654321","name":"Eva Luz"}`)), "an earlier name")
+	require.True(t, readPerson([]byte(`{"data":{"phone":"+5511987654321","name":"José","phone_shared":false}}`)).occursIn([]byte(`{"phone":"11987654321","name":"Bia"}`)))
+	require.True(t, readPerson([]byte(`{"data":{"phone":"+5511987654321","name":"Eva Reis","names":["Eva Luz",7],"phone_shared":true}}`)).occursIn([]byte(`{"phone":"11987654321","name":"Eva Luz"}`)), "an earlier name")
 	mother := readPerson([]byte(`{"data":{"name":"Ana Lima","email":"Lima@example.com","email_shared":true}}`))
 	require.False(t, mother.isEmpty())
-	require.True(t, mother.isIn([]byte(`{"email":"lima@example.com","name":"Ana Lima"}`)))
-	require.False(t, mother.isIn([]byte(`{"email":"lima@example.com","name":"Bia Lima"}`)))
+	require.True(t, mother.occursIn([]byte(`{"email":"lima@example.com","name":"Ana Lima"}`)))
+	require.False(t, mother.occursIn([]byte(`{"email":"lima@example.com","name":"Bia Lima"}`)))
 	nameless := readPerson([]byte(`{"data":{"phone":"+5511987654321","phone_shared":true}}`))
 	require.False(t, nameless.isEmpty())
-	require.False(t, nameless.isIn([]byte(`{"phone":"11987654321","name":""}`)))
+	require.False(t, nameless.occursIn([]byte(`{"phone":"11987654321","name":""}`)))
 }
 
 // What the publisher knows beside counts too: events that were the person's, unless they
@@ -165,13 +165,13 @@ func TestKnownBeside(t *testing.T) {
 		Events: []string{hub.FormatEventID(7), "x"},
 	})
 	for _, text := range []string{`{"e":"old@example.com"}`, `{"p":"21 98765-1111"}`, `{"phone":"11987654321","name":"Ana Lima"}`, `{"phone":"11987654321","name":"Ana"}`} {
-		require.True(t, who.isIn([]byte(text)), text)
+		require.True(t, who.occursIn([]byte(text)), text)
 	}
 	who.addTraces(module.LogTraces{Shared: []string{"OLD2@example.com"}, Emails: []string{"old2@example.com"}})
-	require.False(t, who.isIn([]byte(`{"e":"old2@example.com"}`)))
-	require.True(t, who.isIn([]byte(`{"e":"old2@example.com","name":"ana"}`)))
+	require.False(t, who.occursIn([]byte(`{"e":"old2@example.com"}`)))
+	require.True(t, who.occursIn([]byte(`{"e":"old2@example.com","name":"ana"}`)))
 	require.False(t, who.matches(logEvent{id: 7}, []byte(`{"e":"old2@example.com"}`)))
-	require.False(t, who.isIn([]byte(`{"phone":"11987654321"}`)), "it is shared, whatever the event says")
+	require.False(t, who.occursIn([]byte(`{"phone":"11987654321"}`)), "it is shared, whatever the event says")
 	for body, theirs := range map[string]bool{
 		`{"ticket_id":7}`: true, `{"phone":"11987654321"}`: false, `{"phone":"11987654321","name":"Ana"}`: true, `{"phone":"11987654321","name":"Bia"}`: false, `{"phone":"11912345678"}`: true,
 	} {

@@ -56,9 +56,9 @@ func (s *personSet) personsIn(event logEvent, createdAt time.Time, body []byte) 
 	return found
 }
 
-// isInText reports whether an id that a publisher chose names any of the persons.
-func (s *personSet) isInText(text string) bool {
-	return text != "" && slices.ContainsFunc(s.appendChosenIDCandidates(nil, text), func(p *personErasure) bool { return p.isInText(text) })
+// isInChosenID reports whether an id that a publisher chose names any of the persons.
+func (s *personSet) isInChosenID(text string) bool {
+	return text != "" && slices.ContainsFunc(s.appendChosenIDCandidates(nil, text), func(p *personErasure) bool { return p.isInChosenID(text) })
 }
 
 // appendChosenIDCandidates is [personSet.appendCandidates] for an id that a publisher chose.

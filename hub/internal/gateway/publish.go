@@ -49,8 +49,8 @@ func New(finder KeyFinder, limiter Limiter, publisher Publisher, tracer *tracing
 	return &Gateway{finder: finder, limiter: limiter, publisher: publisher, tracer: tracer}
 }
 
-// begin starts the span of a publication; nil if nothing is traced.
-func (g *Gateway) begin(c *fiber.Ctx) *tracing.Span {
+// startSpan starts the span of a publication; nil if nothing is traced.
+func (g *Gateway) startSpan(c *fiber.Ctx) *tracing.Span {
 	if g.tracer == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (g *Gateway) begin(c *fiber.Ctx) *tracing.Span {
 // Publish serves POST /api/v1/events: 202 {"id","deliveries"} after the commit, 200
 // with the first result if the same id or Idempotency-Key and body came before.
 func (g *Gateway) Publish(c *fiber.Ctx) error {
-	span := g.begin(c)
+	span := g.startSpan(c)
 	err := g.publish(c, span)
 	span.End(err)
 	return err
@@ -98,7 +98,7 @@ func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 // PublishBatch serves POST /api/v1/events/batch: all events or none; 200 with the
 // first result where all of them came before, with the same ids or Idempotency-Key.
 func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
-	span := g.begin(c)
+	span := g.startSpan(c)
 	err := g.publishBatch(c, span)
 	span.End(err)
 	return err

@@ -76,7 +76,7 @@ func (c *committer) prepareAll(ctx context.Context, batch []*request) []*prepare
 	requests := make([]*preparedRequest, 0, len(batch))
 	isRefreshed := false
 	for _, r := range batch {
-		targets, deliveries, err := c.outbox.resolve(ctx, r.publications)
+		targets, deliveries, err := c.outbox.resolveReceivers(ctx, r.publications)
 		if errors.Is(err, errDisagrees) && !isRefreshed {
 			// No commit will compare the configuration of what is refused.
 			isRefreshed = true
@@ -84,7 +84,7 @@ func (c *committer) prepareAll(ctx context.Context, batch []*request) []*prepare
 				r.complete(errUnavailable(err))
 				continue
 			}
-			targets, deliveries, err = c.outbox.resolve(ctx, r.publications)
+			targets, deliveries, err = c.outbox.resolveReceivers(ctx, r.publications)
 		}
 		isDone := false
 		if (errors.Is(err, errTooManyDeliveries) || errors.Is(err, errDisagrees)) && r.isIdempotent() {
@@ -148,7 +148,7 @@ func (c *committer) completeFailed(requests []*preparedRequest, err error, store
 // maxDeliveries deliveries are sent in one round trip with the commit; more are sent in parts,
 // to bound memory. The lease returned also
 // covers the heads of orders.
-func (c *committer) insert(ctx context.Context, snapshot string, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+func (c *committer) insert(ctx context.Context, snapshot string, events []*preparedEvent, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
 	batch := &bulk.Batch{}
 	c.rows.addAssertion(batch, snapshot, events)
 	if countDeliveries(events) > maxDeliveries || hasOrdered(events) {
@@ -170,7 +170,7 @@ func (c *committer) insert(ctx context.Context, snapshot string, events []*prepa
 // events in the orders of their targets, and stores the events. The lease returned also covers
 // the heads of orders: in the database it is counted from when the transaction began, and so here.
 // The error is a lock timeout if another transaction has the key of an order.
-func (c *committer) insertInOrder(ctx context.Context, tx pgx.Tx, began time.Time, batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+func (c *committer) insertInOrder(ctx context.Context, tx pgx.Tx, began time.Time, batch *bulk.Batch, events []*preparedEvent, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
 	var taken places
 	if hasOrdered(events) {
 		batch.Add(ledger.BoundLockWaitsSQL, nil)

@@ -61,7 +61,7 @@ func (c *committer) commitLarge(ctx context.Context, batch []*request) {
 // preparedRequest is a request whose events are prepared.
 type preparedRequest struct {
 	*request
-	events     []*prepared
+	events     []*preparedEvent
 	deliveries int
 }
 
@@ -82,11 +82,11 @@ func splitCommits(requests []*preparedRequest) (commits [][]*preparedRequest) {
 	return commits
 }
 
-func eventsOf(requests []*preparedRequest) []*prepared {
+func eventsOf(requests []*preparedRequest) []*preparedEvent {
 	if len(requests) == 1 {
 		return requests[0].events
 	}
-	events := make([]*prepared, 0, len(requests))
+	events := make([]*preparedEvent, 0, len(requests))
 	for _, r := range requests {
 		events = append(events, r.events...)
 	}

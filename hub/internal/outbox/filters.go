@@ -60,8 +60,8 @@ type identity struct {
 
 // identityOf returns the identity that filters saw, or a new one.
 func (o *Outbox) identityOf(ctx context.Context, p *Publication) (*identity, error) {
-	if p.filtering != nil {
-		return p.filtering.identity, nil
+	if p.filterResults != nil {
+		return p.filterResults.identity, nil
 	}
 	assigned := &identity{id: p.ID, acceptedAt: o.now()}
 	assigned.bits, _ = hub.ParseEventID(p.ID) // checked on the way in
@@ -87,18 +87,18 @@ func (p *Publication) timestamp(acceptedAt time.Time) time.Time {
 // errNotEvaluated if a filter has no result yet.
 func (p *Publication) matching(subscribers []*directory.Target) ([]*directory.Target, error) {
 	kept := subscribers[:0]
-	if p.filtering != nil {
-		p.filtering.unmatched, p.filtering.failed = 0, nil
+	if p.filterResults != nil {
+		p.filterResults.unmatched, p.filterResults.failed = 0, nil
 	}
 	for _, target := range subscribers {
 		if target.Filter == nil {
 			kept = append(kept, target)
 			continue
 		}
-		if p.filtering == nil {
+		if p.filterResults == nil {
 			return nil, errNotEvaluated
 		}
-		result, isKnown := p.filtering.results[target.Filter]
+		result, isKnown := p.filterResults.results[target.Filter]
 		switch {
 		case !isKnown:
 			return nil, errNotEvaluated
@@ -106,9 +106,9 @@ func (p *Publication) matching(subscribers []*directory.Target) ([]*directory.Ta
 			kept = append(kept, target)
 			continue
 		case result.Err != nil:
-			p.filtering.failed = append(p.filtering.failed, failedMatch{target.ID, target.Filter, result.Err})
+			p.filterResults.failed = append(p.filterResults.failed, failedMatch{target.ID, target.Filter, result.Err})
 		}
-		p.filtering.unmatched++
+		p.filterResults.unmatched++
 	}
 	return kept, nil
 }
@@ -169,8 +169,8 @@ type evaluation struct {
 // others are errors. Those that cost much the last time come last: they leave the others theirs.
 func (o *Outbox) evaluate(ctx context.Context, publications []*Publication, limit uint64, beyond error) (cost uint64, err error) {
 	for _, p := range publications {
-		if p.filtering != nil {
-			cost += p.filtering.cost
+		if p.filterResults != nil {
+			cost += p.filterResults.cost
 		}
 	}
 	before := cost
@@ -184,8 +184,8 @@ func (o *Outbox) evaluate(ctx context.Context, publications []*Publication, limi
 			if target.Filter == nil {
 				continue
 			}
-			if p.filtering == nil {
-				if p.filtering, err = o.newFiltering(ctx, p); err != nil {
+			if p.filterResults == nil {
+				if p.filterResults, err = o.newFilterResults(ctx, p); err != nil {
 					return 0, err
 				}
 			}
@@ -208,22 +208,22 @@ func (o *Outbox) evaluate(ctx context.Context, publications []*Publication, limi
 // evaluateOne evaluates a filter for a publication, unless it has a result, and returns the cost
 // of all so far. Where that is beyond the limit, the result is an error.
 func (p *Publication) evaluateOne(ctx context.Context, f *filter.Filter, cost, limit uint64, beyond error) (uint64, error) {
-	if _, isKnown := p.filtering.results[f]; isKnown {
+	if _, isKnown := p.filterResults.results[f]; isKnown {
 		return cost, nil
 	}
 	result := filter.Result{Err: beyond}
 	if cost <= limit {
 		var err error
-		if result, err = f.Evaluate(ctx, p.filtering.event); err != nil {
+		if result, err = f.Evaluate(ctx, p.filterResults.event); err != nil {
 			return cost, errUnavailable(err)
 		}
 	}
-	p.filtering.results[f] = result
-	p.filtering.cost += result.Cost
+	p.filterResults.results[f] = result
+	p.filterResults.cost += result.Cost
 	return cost + result.Cost, nil
 }
 
-func (o *Outbox) newFiltering(ctx context.Context, p *Publication) (*filterResults, error) {
+func (o *Outbox) newFilterResults(ctx context.Context, p *Publication) (*filterResults, error) {
 	assigned, err := o.identityOf(ctx, p)
 	if err != nil {
 		return nil, err
@@ -238,14 +238,14 @@ func (o *Outbox) newFiltering(ctx context.Context, p *Publication) (*filterResul
 
 // countFiltered counts the deliveries of an accepted event that filters did not allow.
 func (o *Outbox) countFiltered(p *Publication) {
-	if p.filtering == nil || p.filtering.unmatched == 0 {
+	if p.filterResults == nil || p.filterResults.unmatched == 0 {
 		return
 	}
-	o.recorder.CountFiltered(p.Product, p.filtering.unmatched, len(p.filtering.failed))
+	o.recorder.CountFiltered(p.Product, p.filterResults.unmatched, len(p.filterResults.failed))
 	if o.filterErrors == nil {
 		return
 	}
-	for _, failed := range p.filtering.failed {
+	for _, failed := range p.filterResults.failed {
 		o.filterErrors.Count(failed.endpoint, failed.filter, failed.err)
 	}
 }

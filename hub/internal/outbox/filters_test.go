@@ -104,7 +104,7 @@ func TestFiltersOfProducts(t *testing.T) {
 	p = publication()
 	require.NoError(t, o.evaluateCached(ctx, []*Publication{p}))
 	require.Equal(t, asked, pool.Stat().AcquireCount())
-	require.True(t, p.filtering.results[first].Matches)
+	require.True(t, p.filterResults.results[first].Matches)
 	kept, err := p.matching([]*directory.Target{targetOf(t, known, tenant.ID)})
 	require.NoError(t, err)
 	require.Len(t, kept, 1)
@@ -169,7 +169,7 @@ func TestFiltersInATransactionAreBounded(t *testing.T) {
 	}))
 	var cost uint64
 	for _, p := range publications {
-		cost += p.filtering.cost
+		cost += p.filterResults.cost
 	}
 	require.Less(t, cost, uint64(maxRequestCost+2*filter.MaxCost))
 	require.Greater(t, cost, uint64(maxRequestCost/4))
@@ -204,6 +204,6 @@ func TestFiltersInATransactionAreBounded(t *testing.T) {
 	for _, endpoint := range cheapEndpoints {
 		require.True(t, slices.ContainsFunc(targets, func(target *directory.Target) bool { return target.ID == endpoint }))
 	}
-	require.NotEmpty(t, single.filtering.failed)
-	require.Equal(t, errEventCost, single.filtering.failed[0].err)
+	require.NotEmpty(t, single.filterResults.failed)
+	require.Equal(t, errEventCost, single.filterResults.failed[0].err)
 }

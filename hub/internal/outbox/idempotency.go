@@ -105,7 +105,7 @@ func (c *committer) storeClaimingKeys(ctx context.Context, snapshot string, requ
 	var err error
 	for tries := 0; tries < maxTries && len(requests) > 0; tries++ {
 		var lease *delivery.CommitLease
-		var unstored []*prepared
+		var unstored []*preparedEvent
 		var stored map[idempotencyKey]storedPublication
 		began := c.outbox.now()
 		err = pgx.BeginFunc(ctx, c.outbox.pool, func(tx pgx.Tx) error {
@@ -171,7 +171,7 @@ func (o *Outbox) completeRepeated(ctx context.Context, r *request, refusal error
 // claimIdempotencyKeys claims the keys of prepared events. unstored are the events to store;
 // stored holds the earlier publications under the other keys. It is [errKeysLocked] if another
 // transaction claims one of them for long.
-func (c *committer) claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared, boundLockWaitsSQL string) (unstored []*prepared, stored map[idempotencyKey]storedPublication, err error) {
+func (c *committer) claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*preparedEvent, boundLockWaitsSQL string) (unstored []*preparedEvent, stored map[idempotencyKey]storedPublication, err error) {
 	claimed, err := c.insertKeys(ctx, tx, snapshot, events, boundLockWaitsSQL)
 	if err != nil {
 		return nil, nil, err
@@ -214,7 +214,7 @@ func isSameBody(original storedPublication, p *Publication) bool {
 
 // insertKeys claims unused keys and returns them. It inserts in key order, so that concurrent
 // commits cannot deadlock.
-func (c *committer) insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared, boundLockWaitsSQL string) (map[idempotencyKey]bool, error) {
+func (c *committer) insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*preparedEvent, boundLockWaitsSQL string) (map[idempotencyKey]bool, error) {
 	var tenants, allTenants, seqs []uuid.UUID
 	var environments, keys, products []string
 	var hashes [][]byte

@@ -25,16 +25,19 @@ type orderPlace struct {
 }
 
 // isOrdered reports whether the delivery to target i takes a place in an order.
-func (p *prepared) isOrdered(i int) bool { return p.OrderingKey != "" && p.targets[i].Ordered }
+func (p *preparedEvent) isOrdered(i int) bool { return p.OrderingKey != "" && p.targets[i].Ordered }
 
 // isBehind reports whether the delivery to target i waits for others of its key.
-func (p *prepared) isBehind(i int) bool { return p.orderPlaces != nil && p.orderPlaces[i].isBehind }
+func (p *preparedEvent) isBehind(i int) bool {
+	return p.orderPlaces != nil && p.orderPlaces[i].isBehind
+}
 
-// isTimed reports whether the delivery to target i may not be due at once.
-func (p *prepared) isTimed(i int) bool { return p.isDeletion || p.isOrdered(i) }
+// mayBeDueLater reports whether the delivery to target i may become due only later: it is ordered,
+// or a deletion that is held.
+func (p *preparedEvent) mayBeDueLater(i int) bool { return p.isDeletion || p.isOrdered(i) }
 
 // orderingKey returns the key by which the delivery to target i has a place; "" if it has none.
-func (p *prepared) orderingKey(i int) string {
+func (p *preparedEvent) orderingKey(i int) string {
 	if p.isOrdered(i) {
 		return p.OrderingKey
 	}
@@ -42,7 +45,7 @@ func (p *prepared) orderingKey(i int) string {
 }
 
 // hasOrdered reports whether a delivery of these events takes a place in an order.
-func hasOrdered(events []*prepared) bool {
+func hasOrdered(events []*preparedEvent) bool {
 	for _, event := range events {
 		if event.OrderingKey == "" {
 			continue
@@ -57,7 +60,7 @@ func hasOrdered(events []*prepared) bool {
 }
 
 // ordersOf returns the orders in which deliveries of these events take places.
-func ordersOf(events []*prepared) (orders []ledger.Order) {
+func ordersOf(events []*preparedEvent) (orders []ledger.Order) {
 	for _, event := range events {
 		for i, target := range event.targets {
 			if event.isOrdered(i) {
@@ -89,7 +92,7 @@ type places struct {
 // addOrderPlaces adds the statement that takes places for the ordered deliveries of prepared
 // events. Once it ran, [places.assign] assigns them to the events. The keys stay locked until
 // the transaction ends, so places are taken in the order of the commits.
-func (r *rows) addOrderPlaces(batch *bulk.Batch, events []*prepared) places {
+func (r *rows) addOrderPlaces(batch *bulk.Batch, events []*preparedEvent) places {
 	r.orderPlaces.Reset(bulk.UUIDs, bulk.Texts, bulk.UUIDs)
 	taken := places{counts: make(map[ledger.Order]int64), next: make(map[ledger.Order]int64), hasHead: make(map[ledger.Order]bool)}
 	for _, event := range events {
@@ -114,7 +117,7 @@ func (r *rows) addOrderPlaces(batch *bulk.Batch, events []*prepared) places {
 }
 
 // assign assigns events the places that were taken for them.
-func (p places) assign(events []*prepared) {
+func (p places) assign(events []*preparedEvent) {
 	for _, event := range events {
 		for i, target := range event.targets {
 			if !event.isOrdered(i) {
@@ -134,7 +137,7 @@ func (p places) assign(events []*prepared) {
 // reserveHeads reserves places in this process's queue for the heads of orders, as reserve
 // does for what is not ordered. It returns the lease, a new one as of a time if there was none
 // and one is needed.
-func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease, takenAt time.Time) *delivery.CommitLease {
+func (o *Outbox) reserveHeads(events []*preparedEvent, lease *delivery.CommitLease, takenAt time.Time) *delivery.CommitLease {
 	for _, event := range events {
 		for i, target := range event.targets {
 			if event.isDeletion || !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target, event.priority) {
@@ -150,20 +153,20 @@ func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease, t
 	return lease
 }
 
-// addTimedInserts adds the rows of deliveries that may not be due at once: of ordered ones that the
+// addDueLaterInserts adds the rows of deliveries that may not be due at once: of ordered ones that the
 // lease does not cover, with the places of those behind others, and of deletions.
-func (r *rows) addTimedInserts(batch *bulk.Batch, events []*prepared, partition string) {
-	r.timed.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools, bulk.Int2s, bulk.Texts, bulk.Bools, bulk.Bools)
+func (r *rows) addDueLaterInserts(batch *bulk.Batch, events []*preparedEvent, partition string) {
+	r.dueLater.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools, bulk.Int2s, bulk.Texts, bulk.Bools, bulk.Bools)
 	r.queued.Reset(bulk.UUIDs, bulk.Texts, bulk.Int8s, bulk.UUIDs)
 	hasRows, hasQueued := false, false
 	for _, event := range events {
 		for i, target := range event.targets {
-			if !event.isTimed(i) || event.hasQueuePlace[i] {
+			if !event.mayBeDueLater(i) || event.hasQueuePlace[i] {
 				continue
 			}
 			hasRows = true
 			id := logid.Delivery(event.event.Seq, i+1)
-			c := r.timed
+			c := r.dueLater
 			addDelivery(c, event, target, id)
 			c[colDeliveryPriority].Int2(int16(event.priority))
 			c[colDeliveryOrderingKey].OptionalText(event.orderingKey(i))
@@ -184,7 +187,7 @@ func (r *rows) addTimedInserts(batch *bulk.Batch, events []*prepared, partition 
 			select id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key,
 				case when behind then 'infinity' when held then `+erasure.HoldUntilSQL+` else now() end
 			from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::smallint[], $11::text[], $12::boolean[], $13::boolean[])
-				u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, behind, held)`, r.timed)
+				u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, priority, ordering_key, behind, held)`, r.dueLater)
 	}
 	if hasQueued {
 		batch.Add(`

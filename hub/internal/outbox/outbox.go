@@ -54,7 +54,7 @@ type Publication struct {
 	Allowance      *eventtype.Allowance  // of the request; set with Key
 	Trace          *trace.SpanContext    // parent of the attempts' spans; nil = not traced
 
-	filtering *filterResults // nil: no filter was evaluated
+	filterResults *filterResults // nil: no filter was evaluated
 }
 
 // Result is the result of one publication.

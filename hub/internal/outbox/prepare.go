@@ -18,8 +18,8 @@ import (
 	"integrationhub/hub/internal/subject"
 )
 
-// prepared is a publication with its ids, envelope and receivers.
-type prepared struct {
+// preparedEvent is a publication with its ids, envelope and receivers.
+type preparedEvent struct {
 	*Publication
 	event         *delivery.Event
 	priority      hub.Priority // the publication's, or that of its type
@@ -30,10 +30,10 @@ type prepared struct {
 	subjects      string       // who it is about, as an array for hub.events; "": about no person, or its product is not hosted
 }
 
-// resolve returns the receivers of each publication of a request by the configuration as
+// resolveReceivers returns the receivers of each publication of a request by the configuration as
 // cached now, and how many deliveries that makes. It stops at the tenant's limit: a list
 // that nobody may have is not made.
-func (o *Outbox) resolve(ctx context.Context, publications []*Publication) (targets [][]*directory.Target, deliveries int, err error) {
+func (o *Outbox) resolveReceivers(ctx context.Context, publications []*Publication) (targets [][]*directory.Target, deliveries int, err error) {
 	targets = make([][]*directory.Target, len(publications))
 	for i, p := range publications {
 		if targets[i], err = o.receivers(ctx, p); err != nil {
@@ -77,8 +77,8 @@ func (o *Outbox) receivers(ctx context.Context, p *Publication) ([]*directory.Ta
 }
 
 // prepareEvents prepares publications for their receivers.
-func (o *Outbox) prepareEvents(ctx context.Context, publications []*Publication, targets [][]*directory.Target) ([]*prepared, error) {
-	events := make([]*prepared, len(publications))
+func (o *Outbox) prepareEvents(ctx context.Context, publications []*Publication, targets [][]*directory.Target) ([]*preparedEvent, error) {
+	events := make([]*preparedEvent, len(publications))
 	for i, publication := range publications {
 		var err error
 		if events[i], err = o.prepare(ctx, publication, targets[i]); err != nil {
@@ -89,7 +89,7 @@ func (o *Outbox) prepareEvents(ctx context.Context, publications []*Publication,
 }
 
 // prepare prepares a publication for its receivers.
-func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directory.Target) (*prepared, error) {
+func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directory.Target) (*preparedEvent, error) {
 	its, err := o.identityOf(ctx, p)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: cmp.Or(p.ExampleOf, p.Product), Type: p.Type, Time: p.timestamp(now), CorrelationID: p.CorrelationID, Data: p.Data,
 	})
-	result := &prepared{Publication: p, event: event, priority: priorityOf(p), isDeletion: isDeletion(p), targets: targets, hasQueuePlace: make([]bool, len(targets))}
+	result := &preparedEvent{Publication: p, event: event, priority: priorityOf(p), isDeletion: isDeletion(p), targets: targets, hasQueuePlace: make([]bool, len(targets))}
 	if slices.Contains(o.hosted, p.Product) {
 		result.subjects = subject.Array(subject.Scope{TenantID: p.TenantID, Environment: p.Environment}.Terms(p.Data))
 	}
@@ -125,7 +125,7 @@ func priorityOf(p *Publication) hub.Priority {
 
 // reserve reserves places in this process's queue and returns the lease of the deliveries
 // that got one; nil if none did.
-func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
+func (o *Outbox) reserve(events []*preparedEvent) *delivery.CommitLease {
 	lease := newLease(o.now())
 	for _, event := range events {
 		for i, target := range event.targets {
@@ -149,7 +149,7 @@ func newLease(takenAt time.Time) *delivery.CommitLease {
 }
 
 // release frees the places after a failed commit.
-func (o *Outbox) release(events []*prepared) {
+func (o *Outbox) release(events []*preparedEvent) {
 	for _, event := range events {
 		for i, target := range event.targets {
 			if event.hasQueuePlace[i] {
@@ -162,7 +162,7 @@ func (o *Outbox) release(events []*prepared) {
 
 // dispatchCommitted dispatches the stored deliveries. The lease's local time was taken before
 // the commit, so it ends before the database's.
-func (c *committer) dispatchCommitted(events []*prepared, lease *delivery.CommitLease) {
+func (c *committer) dispatchCommitted(events []*preparedEvent, lease *delivery.CommitLease) {
 	deliveries := make([]delivery.LeasedDelivery, 0, countDeliveries(events))
 	now := c.outbox.now()
 	for _, event := range events {
@@ -193,7 +193,7 @@ type deltaKey struct {
 	product string
 }
 
-func acceptedDeltas(events []*prepared) map[deltaKey]int32 {
+func acceptedDeltas(events []*preparedEvent) map[deltaKey]int32 {
 	counts := make(map[deltaKey]int32)
 	for _, event := range events {
 		bucket := logid.Time(event.event.Seq).Truncate(time.Minute)

@@ -72,6 +72,6 @@ func TestPrioritiesAreStored(t *testing.T) {
 // Statements about normal events are those of before there were priorities.
 func TestNormalEventsNameNoPriority(t *testing.T) {
 	t.Parallel()
-	require.False(t, hasPriorities([]*prepared{{}, {}}))
-	require.True(t, hasPriorities([]*prepared{{}, {priority: hub.PriorityHigh}}))
+	require.False(t, hasPriorities([]*preparedEvent{{}, {}}))
+	require.True(t, hasPriorities([]*preparedEvent{{}, {priority: hub.PriorityHigh}}))
 }

@@ -150,7 +150,7 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 
 // prepareInTx prepares publications by the configuration that is committed now. A product
 // has no limit of deliveries: what it publishes belongs to a change of its own.
-func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, publications []*Publication) (events []*prepared, err error) {
+func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, publications []*Publication) (events []*preparedEvent, err error) {
 	tenants, products := make([]uuid.UUID, len(publications)), make([]string, len(publications))
 	for i, publication := range publications {
 		tenants[i], products[i] = publication.TenantID, publication.Product

@@ -25,12 +25,12 @@ type rows struct {
 	erasures           bulk.Columns
 	assertion          bulk.Columns
 	orderPlaces        bulk.Columns // deliveries that take a place in an order
-	timed, queued      bulk.Columns // of a day: deliveries with rows that may not be due at once, and those behind others
+	dueLater, queued   bulk.Columns // of a day: deliveries with rows that may not be due at once, and those behind others
 	leaseEntries       []byte       // the lease's deliveries, as hub.leases has them
 }
 
 // addAssertion adds the statement that fails if a tenant changed since a snapshot.
-func (r *rows) addAssertion(batch *bulk.Batch, snapshot string, events []*prepared) {
+func (r *rows) addAssertion(batch *bulk.Batch, snapshot string, events []*preparedEvent) {
 	r.assertion.Reset(bulk.Texts, bulk.UUIDs, bulk.Texts)
 	r.assertion[0].Text(snapshot)
 	seenTenants, seenProducts := make(map[uuid.UUID]bool, len(events)), make(map[string]bool, 1)
@@ -49,7 +49,7 @@ func (r *rows) addAssertion(batch *bulk.Batch, snapshot string, events []*prepar
 
 // insertInParts inserts prepared events in a transaction, at most maxDeliveries at a time
 // unless one event has more.
-func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*prepared, lease *delivery.CommitLease) error {
+func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*preparedEvent, lease *delivery.CommitLease) error {
 	if lease != nil && countDeliveries(events) > maxDeliveries {
 		batch := &bulk.Batch{}
 		r.addLeaseInsert(batch, events, lease)
@@ -77,8 +77,8 @@ func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*prepared,
 // addStatements adds the inserts of prepared events to a batch, with rows for the
 // deliveries that the lease does not cover. The batch uses the buffers: it must have run
 // before the next one is queued.
-func (r *rows) addStatements(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
-	isTimed := hasOrdered(events) || hasDeletion(events)
+func (r *rows) addStatements(batch *bulk.Batch, events []*preparedEvent, lease *delivery.CommitLease) {
+	mayBeDueLater := hasOrdered(events) || hasDeletion(events)
 	for day, rest := 0, events; len(rest) > 0; day++ {
 		n := 1
 		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
@@ -90,8 +90,8 @@ func (r *rows) addStatements(batch *bulk.Batch, events []*prepared, lease *deliv
 		partition := logid.Partition(rest[0].event.Seq)
 		addEventInserts(batch, &r.events[day], rest[:n], partition)
 		addDeliveryInserts(batch, &r.deliveries[day], rest[:n], partition)
-		if isTimed {
-			r.addTimedInserts(batch, rest[:n], partition)
+		if mayBeDueLater {
+			r.addDueLaterInserts(batch, rest[:n], partition)
 		}
 		rest = rest[n:]
 	}
@@ -104,7 +104,7 @@ func (r *rows) addStatements(batch *bulk.Batch, events []*prepared, lease *deliv
 	r.addErasureInserts(batch, events)
 }
 
-func countDeliveries(events []*prepared) int {
+func countDeliveries(events []*preparedEvent) int {
 	total := 0
 	for _, event := range events {
 		total += len(event.targets)
@@ -114,11 +114,11 @@ func countDeliveries(events []*prepared) int {
 
 // hasPriorities reports whether an event's priority is not normal. The statements for those
 // that are normal, which nearly all are, do not name the column.
-func hasPriorities(events []*prepared) bool {
-	return slices.ContainsFunc(events, func(event *prepared) bool { return event.priority != hub.PriorityNormal })
+func hasPriorities(events []*preparedEvent) bool {
+	return slices.ContainsFunc(events, func(event *preparedEvent) bool { return event.priority != hub.PriorityNormal })
 }
 
-func addEventInserts(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
+func addEventInserts(batch *bulk.Batch, columns *bulk.Columns, events []*preparedEvent, partition string) {
 	types, column, parameter := eventTypes, "", ""
 	withPriority := hasPriorities(events)
 	if withPriority {
@@ -151,7 +151,7 @@ func addEventInserts(batch *bulk.Batch, columns *bulk.Columns, events []*prepare
 
 // addDeliveryInserts adds rows, due at once, for the deliveries without a place in this
 // process's queue.
-func addDeliveryInserts(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
+func addDeliveryInserts(batch *bulk.Batch, columns *bulk.Columns, events []*preparedEvent, partition string) {
 	types, column, parameter := deliveryTypes, "", ""
 	withPriority := hasPriorities(events)
 	if withPriority {
@@ -162,7 +162,7 @@ func addDeliveryInserts(batch *bulk.Batch, columns *bulk.Columns, events []*prep
 	hasRows := false
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.hasQueuePlace[i] || event.isTimed(i) {
+			if event.hasQueuePlace[i] || event.mayBeDueLater(i) {
 				continue
 			}
 			hasRows = true
@@ -180,7 +180,7 @@ func addDeliveryInserts(batch *bulk.Batch, columns *bulk.Columns, events []*prep
 }
 
 // addDelivery appends the values of a delivery to columns that begin with deliveryTypes.
-func addDelivery(c bulk.Columns, event *prepared, target *directory.Target, id uuid.UUID) {
+func addDelivery(c bulk.Columns, event *preparedEvent, target *directory.Target, id uuid.UUID) {
 	c[colDeliveryID].UUID(id)
 	c[colDeliveryEventID].Int8(event.event.IDBits)
 	c[colDeliveryTenantID].UUID(event.TenantID)
@@ -193,7 +193,7 @@ func addDelivery(c bulk.Columns, event *prepared, target *directory.Target, id u
 }
 
 // addLeaseInsert adds the lease, which covers the deliveries with a place.
-func (r *rows) addLeaseInsert(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
+func (r *rows) addLeaseInsert(batch *bulk.Batch, events []*preparedEvent, lease *delivery.CommitLease) {
 	r.leaseEntries = r.leaseEntries[:0]
 	for _, event := range events {
 		for i, target := range event.targets {
@@ -215,12 +215,12 @@ func (r *rows) addLeaseInsert(batch *bulk.Batch, events []*prepared, lease *deli
 }
 
 // hasDeletion reports whether an event is the deletion of a person.
-func hasDeletion(events []*prepared) bool {
-	return slices.ContainsFunc(events, func(event *prepared) bool { return event.isDeletion })
+func hasDeletion(events []*preparedEvent) bool {
+	return slices.ContainsFunc(events, func(event *preparedEvent) bool { return event.isDeletion })
 }
 
 // addErasureInserts requests an erasure for each patient.deleted event that is no example.
-func (r *rows) addErasureInserts(batch *bulk.Batch, events []*prepared) {
+func (r *rows) addErasureInserts(batch *bulk.Batch, events []*preparedEvent) {
 	hasRows := false
 	for _, event := range events {
 		if !event.isDeletion {
@@ -240,7 +240,7 @@ func (r *rows) addErasureInserts(batch *bulk.Batch, events []*prepared) {
 }
 
 // addDeltaInserts counts what the commit accepts, by minute, tenant and target.
-func (r *rows) addDeltaInserts(batch *bulk.Batch, events []*prepared) {
+func (r *rows) addDeltaInserts(batch *bulk.Batch, events []*preparedEvent) {
 	r.deltas.Reset(deltaTypes...)
 	c := r.deltas
 	for key, count := range acceptedDeltas(events) {

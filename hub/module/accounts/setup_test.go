@@ -49,7 +49,7 @@ type club struct {
 }
 
 var (
-	_ module.Worker       = (*club)(nil)
+	_ module.JobProvider  = (*club)(nil)
 	_ module.PageProvider = (*club)(nil)
 )
 
@@ -113,7 +113,7 @@ func (c *club) Open(ctx context.Context, host module.Host) (module.Instance, err
 	return c, nil
 }
 
-// Jobs implements [module.Worker].
+// Jobs implements [module.JobProvider].
 func (c *club) Jobs() []module.Job { return c.auth.Jobs() }
 
 // Pages implements [module.PageProvider].

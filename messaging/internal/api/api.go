@@ -92,23 +92,23 @@ func (a *API) checkRateLimit(ctx context.Context, r rest.Route) error {
 	return nil
 }
 
-// actor is the user of a request.
-type actor struct {
+// userPrincipal is the user of a request.
+type userPrincipal struct {
 	scope store.Scope
 	user  store.User
 }
 
-// requireActor returns the user of a request.
-func (a *API) requireActor(ctx context.Context) (actor, error) {
+// requireUser returns the user of a request.
+func (a *API) requireUser(ctx context.Context) (userPrincipal, error) {
 	caller, err := rest.RequireCaller(ctx)
 	if err != nil {
-		return actor{}, err
+		return userPrincipal{}, err
 	}
 	user, err := a.store.UserByUID(ctx, caller.UserID)
 	if err == nil {
 		err = a.renewOnline(ctx, user)
 	}
-	return actor{store.Scope{Company: user.CompanyID, Tenant: caller.TenantID}, user}, err
+	return userPrincipal{store.Scope{Company: user.CompanyID, Tenant: caller.TenantID}, user}, err
 }
 
 // onlineTime is how long a user counts as online after a call, or after its stream ended.
@@ -124,7 +124,7 @@ func (a *API) renewOnline(ctx context.Context, user store.User) error {
 }
 
 // viewerOf returns which tickets a user sees; nil stands for every ticket.
-func (a *API) viewerOf(ctx context.Context, user actor) (*store.Viewer, error) {
+func (a *API) viewerOf(ctx context.Context, user userPrincipal) (*store.Viewer, error) {
 	return viewerIn(ctx, a.store, user)
 }
 
@@ -134,7 +134,7 @@ type queueReader interface {
 }
 
 // viewerIn is [API.viewerOf] with what a reader finds.
-func viewerIn(ctx context.Context, reader queueReader, user actor) (*store.Viewer, error) {
+func viewerIn(ctx context.Context, reader queueReader, user userPrincipal) (*store.Viewer, error) {
 	if user.user.Profile == profileAdmin {
 		return nil, nil
 	}

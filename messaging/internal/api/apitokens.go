@@ -55,12 +55,12 @@ type TokenList struct {
 }
 
 func (a *API) listAPITokens(ctx context.Context, in *listAPITokensInput) (*struct{ Body TokenList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	page := store.Page{Offset: (in.PageNumber - 1) * tokensPerPage, Limit: tokensPerPage}
-	rows, count, err := a.store.ListAPITokens(ctx, actor.scope.Company, page)
+	rows, count, err := a.store.ListAPITokens(ctx, user.scope.Company, page)
 	return &struct{ Body TokenList }{TokenList{rest.Map(rows, toToken), count, count > page.Offset+len(rows)}}, err
 }
 
@@ -73,7 +73,7 @@ type createAPITokenInput struct {
 }
 
 func (a *API) createAPIToken(ctx context.Context, in *createAPITokenInput) (*struct{ Body CreatedToken }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *API) createAPIToken(ctx context.Context, in *createAPITokenInput) (*str
 		return nil, err
 	}
 	if in.Body.WhatsappID != nil {
-		if _, err := a.requireConnection(ctx, actor.scope, *in.Body.WhatsappID); err != nil {
+		if _, err := a.requireConnection(ctx, user.scope, *in.Body.WhatsappID); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +92,7 @@ func (a *API) createAPIToken(ctx context.Context, in *createAPITokenInput) (*str
 	var created store.APIToken
 	err = a.store.InTx(ctx, "making a token", func(tx *store.Tx) error {
 		created, err = tx.CreateAPIToken(ctx, store.APIToken{
-			CompanyID: actor.scope.Company, Name: in.Body.Name, Prefix: token[:len(tokenPrefix)+4], Hash: hash,
+			CompanyID: user.scope.Company, Name: in.Body.Name, Prefix: token[:len(tokenPrefix)+4], Hash: hash,
 			ConnectionID: in.Body.WhatsappID, ExpiresAt: in.Body.ExpiresAt,
 		})
 		return err
@@ -101,11 +101,11 @@ func (a *API) createAPIToken(ctx context.Context, in *createAPITokenInput) (*str
 }
 
 func (a *API) revokeAPIToken(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	revoked, err := a.store.RevokeAPIToken(ctx, a.host.Now(), actor.scope.Company, in.ID)
+	revoked, err := a.store.RevokeAPIToken(ctx, a.host.Now(), user.scope.Company, in.ID)
 	if err == nil && revoked == 0 {
 		err = hub.Errorf(hub.ErrNotFound, "no_token_found", "There is no token with this id.")
 	}

@@ -113,7 +113,7 @@ func (a *API) createBooking(ctx context.Context, in *createBookingInput) (*struc
 
 // announceBooking writes to the contact what was booked, once for a source id. A contact that
 // takes no message now, or whose ticket became another user's, gets none: the booking stands.
-func (a *API) announceBooking(ctx context.Context, user actor, ticketID int64, source string, booked appointments.Booked) (id *string, err error) {
+func (a *API) announceBooking(ctx context.Context, user userPrincipal, ticketID int64, source string, booked appointments.Booked) (id *string, err error) {
 	draft := store.Message{UserID: &user.user.ID, Body: autoreply.FormatBooking(booked.Locale, booked), MediaType: chat.MediaText, Origin: chat.OriginAgent, ExternalKey: &source}
 	var entry *store.OutboxEntry
 	err = a.store.InTx(ctx, "confirming a booking", func(tx *store.Tx) error {
@@ -142,8 +142,8 @@ func (a *API) announceBooking(ctx context.Context, user actor, ticketID int64, s
 
 // schedulingOf returns the user of a request, a ticket that it sees, and the integration with
 // the company's scheduling product.
-func (a *API) schedulingOf(ctx context.Context, ticketID int64) (user actor, ticket store.Ticket, integration uuid.UUID, err error) {
-	if user, err = a.requireActor(ctx); err != nil {
+func (a *API) schedulingOf(ctx context.Context, ticketID int64) (user userPrincipal, ticket store.Ticket, integration uuid.UUID, err error) {
+	if user, err = a.requireUser(ctx); err != nil {
 		return user, ticket, integration, err
 	}
 	if ticket, err = a.requireTicket(ctx, user, ticketID); err != nil {

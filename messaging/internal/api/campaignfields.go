@@ -71,8 +71,8 @@ func (f CampaignFields) applyTo(c *store.Campaign, now time.Time) error {
 	f.Template.ApplyTo(&c.Template)
 	checkTemplate(&errs, c.Template, f.MediaURL.HasValue() || c.MediaID != nil && !f.MediaURL.Set)
 	errs.Check(c.Template == nil || !c.Confirmation, "body.confirmation", "cannot be true with a template: the question would be a text")
-	errs.Check(c.Template != nil || slices.ContainsFunc(c.Messages, isText), "body.message1", "must not be empty: a campaign needs a message")
-	errs.Check(!c.Confirmation || slices.ContainsFunc(c.ConfirmationMessages, isText), "body.confirmationMessage1", "must not be empty with confirmation")
+	errs.Check(c.Template != nil || slices.ContainsFunc(c.Messages, isNotBlank), "body.message1", "must not be empty: a campaign needs a message")
+	errs.Check(!c.Confirmation || slices.ContainsFunc(c.ConfirmationMessages, isNotBlank), "body.confirmationMessage1", "must not be empty with confirmation")
 	f.MessageInterval.ApplyTo(&c.MessageInterval)
 	f.LongerIntervalAfter.ApplyTo(&c.LongerIntervalAfter)
 	f.GreaterInterval.ApplyTo(&c.GreaterInterval)
@@ -96,7 +96,7 @@ func (f CampaignFields) applyTo(c *store.Campaign, now time.Time) error {
 	return f.applySchedule(c, now)
 }
 
-func isText(text string) bool { return strings.TrimSpace(text) != "" }
+func isNotBlank(text string) bool { return strings.TrimSpace(text) != "" }
 
 // applyTexts sets the texts. A text of spaces is none.
 func (f CampaignFields) applyTexts(c *store.Campaign, errs *rest.FieldErrors) {
@@ -113,7 +113,7 @@ func setText(target *string, text rest.Optional[string], location string, errs *
 		return
 	}
 	errs.CheckLength(text.Value, location, 0, maxBody)
-	if *target = text.Value; !isText(text.Value) {
+	if *target = text.Value; !isNotBlank(text.Value) {
 		*target = ""
 	}
 }
@@ -205,18 +205,18 @@ type createCampaignInput struct {
 }
 
 func (a *API) createCampaign(ctx context.Context, in *createCampaignInput) (*campaignOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	draft := store.Campaign{
-		CompanyID: actor.scope.Company, Status: store.CampaignDraft, Messages: make([]string, 5), ConfirmationMessages: make([]string, 5), TagIDs: []int64{},
+		CompanyID: user.scope.Company, Status: store.CampaignDraft, Messages: make([]string, 5), ConfirmationMessages: make([]string, 5), TagIDs: []int64{},
 		MessageInterval: 20, LongerIntervalAfter: 20, GreaterInterval: 60,
 	}
 	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
 		return nil, err
 	}
-	files, err := a.fetchMedia(ctx, actor, in.Body.MediaURL, in.Body.MediaName, &draft.MediaID)
+	files, err := a.fetchMedia(ctx, user, in.Body.MediaURL, in.Body.MediaName, &draft.MediaID)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (a *API) createCampaign(ctx context.Context, in *createCampaignInput) (*cam
 		a.discard(ctx, files)
 		return nil, err
 	}
-	return a.campaignOutput(ctx, actor.scope, created.ID)
+	return a.loadCampaignOutput(ctx, user.scope, created.ID)
 }
 
 type updateCampaignInput struct {
@@ -245,16 +245,16 @@ type updateCampaignInput struct {
 // updateCampaign changes a campaign that does not run. Who gets it cannot be changed any more
 // once it has run, nor when it starts.
 func (a *API) updateCampaign(ctx context.Context, in *updateCampaignInput) (*campaignOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var mediaID *string
-	files, err := a.fetchMedia(ctx, actor, in.Body.MediaURL, in.Body.MediaName, &mediaID)
+	files, err := a.fetchMedia(ctx, user, in.Body.MediaURL, in.Body.MediaName, &mediaID)
 	if err != nil {
 		return nil, err
 	}
-	err = a.withLockedCampaign(ctx, actor, in.ID, func(tx *store.Tx, c store.Campaign) error {
+	err = a.withLockedCampaign(ctx, user, in.ID, func(tx *store.Tx, c store.Campaign) error {
 		switch {
 		case c.Status == store.CampaignRunning || c.Status == store.CampaignFinished:
 			return refused("invalid_transition", "The campaign is "+c.Status+": only one that does not run can be changed.")
@@ -279,5 +279,5 @@ func (a *API) updateCampaign(ctx context.Context, in *updateCampaignInput) (*cam
 		a.discard(ctx, files)
 		return nil, err
 	}
-	return a.campaignOutput(ctx, actor.scope, in.ID)
+	return a.loadCampaignOutput(ctx, user.scope, in.ID)
 }

@@ -119,12 +119,12 @@ type CampaignList struct {
 }
 
 func (a *API) listCampaigns(ctx context.Context, in *listCampaignsInput) (*struct{ Body CampaignList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	page := store.Page{Offset: (in.PageNumber - 1) * campaignsPerPage, Limit: campaignsPerPage}
-	views, count, err := a.store.ListCampaigns(ctx, actor.scope.Company, campaignStatus(in.Status), in.SearchParam, page)
+	views, count, err := a.store.ListCampaigns(ctx, user.scope.Company, campaignStatus(in.Status), in.SearchParam, page)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +143,8 @@ func (a *API) requireCampaign(ctx context.Context, scope store.Scope, id int64) 
 	return view, dberr.MapNoRows(err, errNoCampaign())
 }
 
-// campaignOutput returns the response for one campaign.
-func (a *API) campaignOutput(ctx context.Context, scope store.Scope, id int64) (*campaignOutput, error) {
+// loadCampaignOutput returns the response for one campaign.
+func (a *API) loadCampaignOutput(ctx context.Context, scope store.Scope, id int64) (*campaignOutput, error) {
 	view, err := a.requireCampaign(ctx, scope, id)
 	if err != nil {
 		return nil, err
@@ -158,15 +158,15 @@ func (a *API) campaignOutput(ctx context.Context, scope store.Scope, id int64) (
 }
 
 func (a *API) getCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return a.campaignOutput(ctx, actor.scope, in.ID)
+	return a.loadCampaignOutput(ctx, user.scope, in.ID)
 }
 
 // withLockedCampaign calls work with a campaign of the company.
-func (a *API) withLockedCampaign(ctx context.Context, user actor, id int64, work func(tx *store.Tx, c store.Campaign) error) error {
+func (a *API) withLockedCampaign(ctx context.Context, user userPrincipal, id int64, work func(tx *store.Tx, c store.Campaign) error) error {
 	return a.store.InTx(ctx, "changing a campaign", func(tx *store.Tx) error {
 		row, err := tx.LockCampaign(ctx, user.scope.Company, id)
 		if err != nil {
@@ -177,11 +177,11 @@ func (a *API) withLockedCampaign(ctx context.Context, user actor, id int64, work
 }
 
 func (a *API) deleteCampaign(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = a.withLockedCampaign(ctx, actor, in.ID, func(tx *store.Tx, c store.Campaign) error {
+	err = a.withLockedCampaign(ctx, user, in.ID, func(tx *store.Tx, c store.Campaign) error {
 		if c.Status == store.CampaignRunning {
 			return refused("invalid_transition", "The campaign is running: cancel it first.")
 		}
@@ -192,7 +192,7 @@ func (a *API) deleteCampaign(ctx context.Context, in *IDParam) (*messageOutput, 
 
 // startCampaign starts a campaign, or goes on with one that was cancelled.
 func (a *API) startCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {
-	user, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -215,12 +215,12 @@ func (a *API) startCampaign(ctx context.Context, in *IDParam) (*campaignOutput, 
 	if err != nil {
 		return nil, err
 	}
-	return a.campaignOutput(ctx, user.scope, in.ID)
+	return a.loadCampaignOutput(ctx, user.scope, in.ID)
 }
 
 // cancelCampaign stops a campaign. What the network has not accepted yet is not sent.
 func (a *API) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {
-	user, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (a *API) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput,
 	if err != nil {
 		return nil, err
 	}
-	return a.campaignOutput(ctx, user.scope, in.ID)
+	return a.loadCampaignOutput(ctx, user.scope, in.ID)
 }
 
 // CampaignShipment is a contact of a campaign in its report.
@@ -263,11 +263,11 @@ type campaignReportInput struct {
 }
 
 func (a *API) getCampaignReport(ctx context.Context, in *campaignReportInput) (*struct{ Body CampaignReport }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	view, err := a.requireCampaign(ctx, actor.scope, in.ID)
+	view, err := a.requireCampaign(ctx, user.scope, in.ID)
 	if err != nil {
 		return nil, err
 	}

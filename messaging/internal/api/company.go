@@ -59,11 +59,11 @@ func toCompany(c store.Company) (*companyOutput, error) {
 }
 
 func (a *API) getCompany(ctx context.Context, _ *struct{}) (*companyOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	company, err := a.store.Company(ctx, actor.scope.Company)
+	company, err := a.store.Company(ctx, user.scope.Company)
 	if err != nil {
 		return nil, dberr.MapNoRows(err, notFound("no_company_found", "company"))
 	}
@@ -134,13 +134,13 @@ func cleanOptOutWords(errs *rest.FieldErrors, words []string) []string {
 }
 
 func (a *API) updateCompany(ctx context.Context, in *updateCompanyInput) (*companyOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var saved store.Company
 	err = a.store.InTx(ctx, "changing the company", func(tx *store.Tx) error {
-		company, err := tx.LockCompany(ctx, actor.scope.Company)
+		company, err := tx.LockCompany(ctx, user.scope.Company)
 		if err != nil {
 			return dberr.MapNoRows(err, notFound("no_company_found", "company"))
 		}

@@ -52,7 +52,7 @@ type connectionOutput struct{ Body Connection }
 
 // toConnections returns connections with their queues, as a user sees them: who reads a QR code
 // can pair a phone of its own, so that administrators alone do.
-func (a *API) toConnections(ctx context.Context, user actor, rows []store.Connection) ([]Connection, error) {
+func (a *API) toConnections(ctx context.Context, user userPrincipal, rows []store.Connection) ([]Connection, error) {
 	queues, err := a.store.QueuesOfConnections(ctx, user.scope.Company, rest.Map(rows, func(c store.Connection) int64 { return c.ID }))
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (a *API) toConnections(ctx context.Context, user actor, rows []store.Connec
 }
 
 // connectionOutput returns the response for one connection.
-func (a *API) connectionOutput(ctx context.Context, user actor, row store.Connection) (*connectionOutput, error) {
+func (a *API) connectionOutput(ctx context.Context, user userPrincipal, row store.Connection) (*connectionOutput, error) {
 	connections, err := a.toConnections(ctx, user, []store.Connection{row})
 	if err != nil {
 		return nil, err
@@ -99,28 +99,28 @@ func (a *API) requireConnection(ctx context.Context, scope store.Scope, id int64
 }
 
 func (a *API) listConnections(ctx context.Context, _ *struct{}) (*struct{ Body []Connection }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.Connections(ctx, actor.scope.Company)
+	rows, err := a.store.Connections(ctx, user.scope.Company)
 	if err != nil {
 		return nil, err
 	}
-	connections, err := a.toConnections(ctx, actor, rows)
+	connections, err := a.toConnections(ctx, user, rows)
 	return &struct{ Body []Connection }{connections}, err
 }
 
 func (a *API) getConnection(ctx context.Context, in *IDParam) (*connectionOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := a.requireConnection(ctx, actor.scope, in.ID)
+	connection, err := a.requireConnection(ctx, user.scope, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return a.connectionOutput(ctx, actor, connection)
+	return a.connectionOutput(ctx, user, connection)
 }
 
 // ConnectionFields are the settings of a connection.
@@ -227,11 +227,11 @@ type createConnectionInput struct {
 const defaultWrongAnswers = 3
 
 func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (*connectionOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Connection{CompanyID: actor.scope.Company, Driver: in.Body.Driver, MaxUseBotQueues: defaultWrongAnswers}
+	draft := store.Connection{CompanyID: user.scope.Company, Driver: in.Body.Driver, MaxUseBotQueues: defaultWrongAnswers}
 	if draft.Driver == "" {
 		draft.Driver = sandbox.Name
 	}
@@ -269,7 +269,7 @@ func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (
 	if created, err = a.sessions.Start(ctx, created); err != nil {
 		return nil, err
 	}
-	return a.connectionOutput(ctx, actor, created)
+	return a.connectionOutput(ctx, user, created)
 }
 
 func mapConnectionConflict(err error) error {
@@ -288,13 +288,13 @@ type updateConnectionInput struct {
 }
 
 func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (*connectionOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var updated store.Connection
 	err = a.store.InTx(ctx, "changing a connection", func(tx *store.Tx) error {
-		connections, err := tx.LockCompanyConnections(ctx, actor.scope.Company) // all: the default one may change
+		connections, err := tx.LockCompanyConnections(ctx, user.scope.Company) // all: the default one may change
 		if err != nil {
 			return err
 		}
@@ -325,15 +325,15 @@ func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (
 	if err != nil {
 		return nil, mapConnectionConflict(err)
 	}
-	return a.connectionOutput(ctx, actor, updated)
+	return a.connectionOutput(ctx, user, updated)
 }
 
 func (a *API) deleteConnection(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := a.requireConnection(ctx, actor.scope, in.ID)
+	connection, err := a.requireConnection(ctx, user.scope, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +342,7 @@ func (a *API) deleteConnection(ctx context.Context, in *IDParam) (*messageOutput
 	} else if err != nil {
 		return nil, err
 	}
-	err = a.store.InTx(ctx, "deleting a connection", func(tx *store.Tx) error { return tx.RemoveConnection(ctx, actor.scope.Company, in.ID) })
+	err = a.store.InTx(ctx, "deleting a connection", func(tx *store.Tx) error { return tx.RemoveConnection(ctx, user.scope.Company, in.ID) })
 	if err != nil {
 		return nil, err
 	}
@@ -371,18 +371,18 @@ func (a *API) endSession(ctx context.Context, in *IDParam) (*connectionOutput, e
 
 // withConnection calls work with a connection of the company and returns what became of it.
 func (a *API) withConnection(ctx context.Context, id int64, work func(context.Context, store.Connection) (store.Connection, error)) (*connectionOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := a.requireConnection(ctx, actor.scope, id)
+	connection, err := a.requireConnection(ctx, user.scope, id)
 	if err == nil {
 		connection, err = work(ctx, connection)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return a.connectionOutput(ctx, actor, connection)
+	return a.connectionOutput(ctx, user, connection)
 }
 
 // QRCode is the code that pairs a phone with a connection.
@@ -395,11 +395,11 @@ type QRCode struct {
 }
 
 func (a *API) getQRCode(ctx context.Context, in *IDParam) (*struct{ Body QRCode }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := a.requireConnection(ctx, actor.scope, in.ID)
+	connection, err := a.requireConnection(ctx, user.scope, in.ID)
 	if err == nil {
 		connection, err = a.sessions.RenewQRCode(ctx, connection)
 	}

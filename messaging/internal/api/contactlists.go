@@ -59,26 +59,26 @@ type ContactListList struct {
 }
 
 func (a *API) listContactLists(ctx context.Context, in *listContactListsInput) (*struct{ Body ContactListList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	page := store.Page{Offset: (in.PageNumber - 1) * contactListsPerPage, Limit: contactListsPerPage}
-	rows, count, err := a.store.ListContactLists(ctx, actor.scope.Company, in.SearchParam, page)
+	rows, count, err := a.store.ListContactLists(ctx, user.scope.Company, in.SearchParam, page)
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := a.store.SizesOfContactLists(ctx, actor.scope.Company, rest.Map(rows, func(l store.ContactList) int64 { return l.ID }))
+	sizes, err := a.store.SizesOfContactLists(ctx, user.scope.Company, rest.Map(rows, func(l store.ContactList) int64 { return l.ID }))
 	lists := rest.Map(rows, func(l store.ContactList) ContactList { return toContactList(l, sizes[l.ID]) })
 	return &struct{ Body ContactListList }{ContactListList{lists, count, count > page.Offset+len(rows)}}, err
 }
 
 func (a *API) getContactList(ctx context.Context, in *IDParam) (*contactListOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.store.ContactList(ctx, actor.scope.Company, in.ID)
+	list, err := a.store.ContactList(ctx, user.scope.Company, in.ID)
 	if err != nil {
 		return nil, dberr.MapNoRows(err, errNoContactList())
 	}
@@ -125,11 +125,11 @@ type createContactListInput struct {
 }
 
 func (a *API) createContactList(ctx context.Context, in *createContactListInput) (*contactListOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.ContactList{CompanyID: actor.scope.Company}
+	draft := store.ContactList{CompanyID: user.scope.Company}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
@@ -152,13 +152,13 @@ type updateContactListInput struct {
 }
 
 func (a *API) updateContactList(ctx context.Context, in *updateContactListInput) (*contactListOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var saved store.ContactList
 	err = a.store.InTx(ctx, "changing a contact list", func(tx *store.Tx) error {
-		list, err := tx.LockContactList(ctx, actor.scope.Company, in.ID)
+		list, err := tx.LockContactList(ctx, user.scope.Company, in.ID)
 		if err != nil {
 			return dberr.MapNoRows(err, errNoContactList())
 		}
@@ -177,11 +177,11 @@ func (a *API) updateContactList(ctx context.Context, in *updateContactListInput)
 }
 
 func (a *API) deleteContactList(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.DeleteContactList(ctx, actor.scope.Company, in.ID)
+	deleted, err := a.store.DeleteContactList(ctx, user.scope.Company, in.ID)
 	if err == nil && deleted == 0 {
 		err = errNoContactList()
 	}

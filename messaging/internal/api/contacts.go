@@ -119,27 +119,27 @@ type ContactPage struct {
 }
 
 func (a *API) listContacts(ctx context.Context, in *listContactsInput) (*struct{ Body ContactPage }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	filter := store.ContactFilter{
 		Search: in.SearchParam, TagID: in.TagID, Consent: in.Consent, Page: store.Page{Offset: (in.PageNumber - 1) * contactsPerPage, Limit: contactsPerPage},
 	}
-	if filter.Viewer, err = a.viewerOf(ctx, actor); err != nil {
+	if filter.Viewer, err = a.viewerOf(ctx, user); err != nil {
 		return nil, err
 	}
-	rows, count, err := a.store.ListContacts(ctx, actor.scope, filter)
+	rows, count, err := a.store.ListContacts(ctx, user.scope, filter)
 	if err != nil {
 		return nil, err
 	}
-	contacts, err := a.loadContacts(ctx, actor.scope.Company, rows)
+	contacts, err := a.loadContacts(ctx, user.scope.Company, rows)
 	return &struct{ Body ContactPage }{ContactPage{contacts, count, count > filter.Offset+len(contacts)}}, err
 }
 
 // requireContact returns a contact that the user sees. It is a [hub.ErrNotFound] if the
 // company has none with this id, and a [hub.ErrForbidden] if all its tickets are others'.
-func (a *API) requireContact(ctx context.Context, user actor, id int64) (store.Contact, error) {
+func (a *API) requireContact(ctx context.Context, user userPrincipal, id int64) (store.Contact, error) {
 	contact, err := a.store.Contact(ctx, user.scope.Company, id)
 	if err != nil {
 		return contact, dberr.MapNoRows(err, errNoContact())
@@ -156,11 +156,11 @@ func (a *API) requireContact(ctx context.Context, user actor, id int64) (store.C
 }
 
 func (a *API) getContact(ctx context.Context, in *IDParam) (*contactOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	contact, err := a.requireContact(ctx, actor, in.ID)
+	contact, err := a.requireContact(ctx, user, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -240,17 +240,17 @@ type createContactInput struct {
 }
 
 func (a *API) createContact(ctx context.Context, in *createContactInput) (*contactOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Contact{CompanyID: actor.scope.Company, ExtraInfo: json.RawMessage("[]"), Consent: chat.ConsentUnknown}
+	draft := store.Contact{CompanyID: user.scope.Company, ExtraInfo: json.RawMessage("[]"), Consent: chat.ConsentUnknown}
 	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
 		return nil, err
 	}
 	var created store.Contact
 	err = a.store.InTx(ctx, "making a contact", func(tx *store.Tx) error {
-		created, err = tx.CreateContact(ctx, actor.scope, draft, func(c store.Contact) error {
+		created, err = tx.CreateContact(ctx, user.scope, draft, func(c store.Contact) error {
 			return setTags(ctx, in.Body.TagIDs, tx.SetContactTags, c.CompanyID, c.ID)
 		})
 		return err
@@ -267,16 +267,16 @@ type updateContactInput struct {
 }
 
 func (a *API) updateContact(ctx context.Context, in *updateContactInput) (*contactOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.requireContact(ctx, actor, in.ID); err != nil {
+	if _, err := a.requireContact(ctx, user, in.ID); err != nil {
 		return nil, err
 	}
 	var saved store.Contact
 	err = a.store.InTx(ctx, "changing a contact", func(tx *store.Tx) error {
-		contact, err := tx.LockContact(ctx, actor.scope.Company, in.ID)
+		contact, err := tx.LockContact(ctx, user.scope.Company, in.ID)
 		if err != nil {
 			return dberr.MapNoRows(err, errNoContact())
 		}
@@ -298,11 +298,11 @@ func (a *API) updateContact(ctx context.Context, in *updateContactInput) (*conta
 }
 
 func (a *API) deleteContact(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.DeleteContact(ctx, actor.scope.Company, in.ID)
+	deleted, err := a.store.DeleteContact(ctx, user.scope.Company, in.ID)
 	if err == nil && deleted == 0 {
 		err = errNoContact()
 	}

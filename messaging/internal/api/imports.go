@@ -88,7 +88,7 @@ func (a *API) bindImportContacts(api huma.API, op huma.Operation) {
 }
 
 func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*importOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*imp
 	var list *int64
 	if form.ContactListID != 0 {
 		list = &form.ContactListID
-		if _, err := a.store.ContactList(ctx, actor.scope.Company, *list); err != nil {
+		if _, err := a.store.ContactList(ctx, user.scope.Company, *list); err != nil {
 			return nil, dberr.MapNoRows(err, errNoContactList())
 		}
 	}
@@ -120,15 +120,15 @@ func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*imp
 	var result imports.Result
 	switch {
 	case form.DryRun:
-		result, err = a.imports.Preview(ctx, actor.scope, file)
+		result, err = a.imports.Preview(ctx, user.scope, file)
 	case file.IsLarge():
-		stored, err := a.imports.Enqueue(ctx, actor.scope, list, file)
+		stored, err := a.imports.Enqueue(ctx, user.scope, list, file)
 		if err != nil {
 			return nil, err
 		}
 		return importInProgress(stored, http.StatusAccepted)
 	default:
-		result, err = a.imports.Run(ctx, actor.scope, list, file)
+		result, err = a.imports.Run(ctx, user.scope, list, file)
 	}
 	return &importOutput{http.StatusOK, toFinishedImport(result, file, form.DryRun)}, err
 }
@@ -172,11 +172,11 @@ func importInProgress(stored store.Import, status int) (*importOutput, error) {
 }
 
 func (a *API) getImport(ctx context.Context, in *IDParam) (*importOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := a.store.ImportByID(ctx, actor.scope.Company, in.ID)
+	stored, err := a.store.ImportByID(ctx, user.scope.Company, in.ID)
 	if err != nil {
 		return nil, dberr.MapNoRows(err, notFound("no_import_found", "import"))
 	}
@@ -185,11 +185,11 @@ func (a *API) getImport(ctx context.Context, in *IDParam) (*importOutput, error)
 
 // cancelImport ends an import in progress.
 func (a *API) cancelImport(ctx context.Context, in *IDParam) (*importOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cancelled, err := a.imports.Cancel(ctx, actor.scope, in.ID)
+	cancelled, err := a.imports.Cancel(ctx, user.scope, in.ID)
 	if err != nil {
 		return nil, err
 	}

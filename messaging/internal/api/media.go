@@ -60,10 +60,10 @@ func (a *API) bindGetMedia(api huma.API, op huma.Operation) {
 // caller closes the content.
 func (a *API) openMedia(ctx context.Context, in *getMediaInput) (store.MediaFile, io.ReadCloser, error) {
 	isSigned := in.Signature != "" && a.media.IsSigned(in.ID, in.Signature)
-	var user actor
+	var user userPrincipal
 	if !isSigned {
 		var err error
-		if user, err = a.requireActor(ctx); err != nil {
+		if user, err = a.requireUser(ctx); err != nil {
 			return store.MediaFile{}, nil, err
 		}
 	}
@@ -86,7 +86,7 @@ func (a *API) openMedia(ctx context.Context, in *getMediaInput) (store.MediaFile
 }
 
 // requireMedia is a [hub.ErrForbidden] for a file that only tickets have which the user does not see.
-func (a *API) requireMedia(ctx context.Context, user actor, file store.MediaFile) error {
+func (a *API) requireMedia(ctx context.Context, user userPrincipal, file store.MediaFile) error {
 	viewer, err := a.viewerOf(ctx, user)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (a *API) requireMedia(ctx context.Context, user actor, file store.MediaFile
 }
 
 // mayRead returns which of the company's files a user may send: those that it may read.
-func (a *API) mayRead(user actor) media.MayRead {
+func (a *API) mayRead(user userPrincipal) media.MayRead {
 	return func(ctx context.Context, file store.MediaFile) error { return a.requireMedia(ctx, user, file) }
 }
 

@@ -114,24 +114,24 @@ type MessageList struct {
 
 // listMessages returns messages and marks all of the ticket as read.
 func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{ Body MessageList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	company := actor.scope.Company
-	found, err := a.requireTicket(ctx, actor, in.ID)
+	company := user.scope.Company
+	found, err := a.requireTicket(ctx, user, in.ID)
 	if err == nil {
-		err = a.markRead(ctx, actor, found)
+		err = a.markRead(ctx, user, found)
 	}
 	if err != nil {
 		return nil, err
 	}
-	ticket, err := a.ticketView(ctx, actor.scope, in.ID)
+	ticket, err := a.ticketView(ctx, user.scope, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	offset := (in.PageNumber - 1) * messagesPerPage
-	rows, err := a.store.ListMessages(ctx, actor.scope, in.ID, store.Page{Offset: offset, Limit: messagesPerPage})
+	rows, err := a.store.ListMessages(ctx, user.scope, in.ID, store.Page{Offset: offset, Limit: messagesPerPage})
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 }
 
 // markRead marks the messages of a ticket as read, here and at the network.
-func (a *API) markRead(ctx context.Context, user actor, ticket store.Ticket) error {
+func (a *API) markRead(ctx context.Context, user userPrincipal, ticket store.Ticket) error {
 	if ticket.UnreadMessages == 0 {
 		return nil
 	}

@@ -178,7 +178,7 @@ func (a *API) bindCreateMessage(api huma.API, op huma.Operation) {
 }
 
 func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struct{ Body TicketMessage }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -188,29 +188,29 @@ func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struc
 	if err := in.validate(); err != nil {
 		return nil, err
 	}
-	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
+	if _, err := a.requireTicket(ctx, user, in.ID); err != nil {
 		return nil, err
 	}
 	draft := store.Message{
-		UserID: &actor.user.ID, Body: in.message.Body, QuotedID: in.message.QuotedMsgID, IsPrivate: in.message.IsPrivate, MediaType: chat.MediaText, Origin: chat.OriginAgent,
+		UserID: &user.user.ID, Body: in.message.Body, QuotedID: in.message.QuotedMsgID, IsPrivate: in.message.IsPrivate, MediaType: chat.MediaText, Origin: chat.OriginAgent,
 	}
 	if in.message.Template != nil {
 		draft = store.WithTemplate(draft, *in.message.Template)
 	}
-	drafts, files, err := a.attach(ctx, actor, in, draft)
+	drafts, files, err := a.attach(ctx, user, in, draft)
 	if err != nil {
 		return nil, err
 	}
-	written, entries, err := a.writeMessages(ctx, actor, in.ID, drafts)
+	written, entries, err := a.writeMessages(ctx, user, in.ID, drafts)
 	if err != nil {
 		a.discard(ctx, files)
 		return nil, err
 	}
 	message := written[0]
 	if len(entries) > 0 { // the others follow by themselves
-		message = a.sendStored(ctx, actor.scope, message, entries[0])
+		message = a.sendStored(ctx, user.scope, message, entries[0])
 	}
-	shown, err := a.withQuoted(ctx, actor.scope.Company, []TicketMessage{a.toMessage(message)})
+	shown, err := a.withQuoted(ctx, user.scope.Company, []TicketMessage{a.toMessage(message)})
 	if err != nil {
 		return nil, err
 	}
@@ -219,24 +219,24 @@ func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struc
 
 // attach stores the files of a request, and returns a draft for each of them. The first one
 // has the text. files are those that are new.
-func (a *API) attach(ctx context.Context, actor actor, in *createMessageInput, draft store.Message) (drafts []store.Message, files []store.MediaFile, err error) {
+func (a *API) attach(ctx context.Context, user userPrincipal, in *createMessageInput, draft store.Message) (drafts []store.Message, files []store.MediaFile, err error) {
 	if len(in.files) == 0 && in.message.MediaURL == "" {
 		return []store.Message{draft}, nil, nil
 	}
 	// Nothing is stored for a ticket that accepts no messages.
 	err = a.store.InTx(ctx, "checking a ticket", func(tx *store.Tx) error {
-		_, err := a.lockForMessage(ctx, tx, actor, in.ID, draft)
+		_, err := a.lockForMessage(ctx, tx, user, in.ID, draft)
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	if in.message.MediaURL != "" {
-		file, err := a.media.Fetch(ctx, actor.scope.Company, media.Link{URL: in.message.MediaURL, Media: in.message.MediaType, Name: in.message.MediaName, MayRead: a.mayRead(actor)})
+		file, err := a.media.Fetch(ctx, user.scope.Company, media.Link{URL: in.message.MediaURL, Media: in.message.MediaType, Name: in.message.MediaName, MayRead: a.mayRead(user)})
 		return []store.Message{store.WithMedia(draft, file)}, []store.MediaFile{file}, err
 	}
 	for _, header := range in.files {
-		file, err := a.storeUpload(ctx, actor, header, in.message.MediaType)
+		file, err := a.storeUpload(ctx, user, header, in.message.MediaType)
 		if err != nil {
 			a.discard(ctx, files)
 			return nil, nil, err
@@ -248,13 +248,13 @@ func (a *API) attach(ctx context.Context, actor actor, in *createMessageInput, d
 	return drafts, files, nil
 }
 
-func (a *API) storeUpload(ctx context.Context, actor actor, header *multipart.FileHeader, kind chat.MediaType) (store.MediaFile, error) {
+func (a *API) storeUpload(ctx context.Context, user userPrincipal, header *multipart.FileHeader, kind chat.MediaType) (store.MediaFile, error) {
 	content, err := header.Open()
 	if err != nil {
 		return store.MediaFile{}, err
 	}
 	defer func() { _ = content.Close() }()
-	return a.media.Store(ctx, actor.scope.Company, media.Upload{
+	return a.media.Store(ctx, user.scope.Company, media.Upload{
 		Declared: filetype.Declared{Media: kind, Mime: header.Header.Get("Content-Type"), Name: header.Filename}, Content: content,
 	})
 }
@@ -268,10 +268,10 @@ func (a *API) discard(ctx context.Context, files []store.MediaFile) {
 
 // writeMessages stores messages of a ticket, and outbox entries for those that are to be
 // sent.
-func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, drafts []store.Message) (written []store.Message, entries []store.OutboxEntry, err error) {
+func (a *API) writeMessages(ctx context.Context, user userPrincipal, ticketID int64, drafts []store.Message) (written []store.Message, entries []store.OutboxEntry, err error) {
 	err = a.store.InTx(ctx, "writing a message", func(tx *store.Tx) error {
 		written, entries = nil, nil
-		ticket, err := a.lockForMessage(ctx, tx, actor, ticketID, drafts[0])
+		ticket, err := a.lockForMessage(ctx, tx, user, ticketID, drafts[0])
 		if err != nil {
 			return err
 		}
@@ -299,7 +299,7 @@ func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, dr
 // ticket (404 no_ticket_found), the user does not see it (403 no_permission), or it does not
 // take the message: those of checkQuoted, requireSendable, [outbound.CheckConsent] and
 // [outbound.Service.CheckContent].
-func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, user actor, id int64, draft store.Message) (store.Ticket, error) {
+func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, user userPrincipal, id int64, draft store.Message) (store.Ticket, error) {
 	ticket, err := lockTicket(ctx, tx, user, id)
 	if err != nil {
 		return ticket, err

@@ -73,11 +73,11 @@ func (a *API) bindExportContact(api huma.API, op huma.Operation) {
 
 // exportHead returns an export without its messages.
 func (a *API) exportHead(ctx context.Context, id int64) (head ContactExportHead, err error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return head, err
 	}
-	row, err := a.store.Contact(ctx, actor.scope.Company, id)
+	row, err := a.store.Contact(ctx, user.scope.Company, id)
 	if err != nil {
 		return head, dberr.MapNoRows(err, errNoContact())
 	}
@@ -131,18 +131,18 @@ func (a *API) writeExport(ctx context.Context, w io.Writer, head ContactExportHe
 }
 
 func (a *API) anonymizeContact(ctx context.Context, in *IDParam) (*contactOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	module.SetSubject(ctx, chat.FormatID(in.ID))
 	var anonymized store.Contact
 	err = a.store.InTx(ctx, "anonymizing a contact", func(tx *store.Tx) error {
-		contact, err := tx.LockContact(ctx, actor.scope.Company, in.ID)
+		contact, err := tx.LockContact(ctx, user.scope.Company, in.ID)
 		if err != nil {
 			return dberr.MapNoRows(err, errNoContact())
 		}
-		anonymized, err = tx.AnonymizeContactAndLog(ctx, actor.scope, contact)
+		anonymized, err = tx.AnonymizeContactAndLog(ctx, user.scope, contact)
 		return err
 	})
 	if err != nil {

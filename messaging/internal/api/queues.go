@@ -54,11 +54,11 @@ func newQueueOutput(q store.Queue) (*queueOutput, error) {
 }
 
 func (a *API) listQueues(ctx context.Context, _ *struct{}) (*struct{ Body []Queue }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.Queues(ctx, actor.scope.Company)
+	rows, err := a.store.Queues(ctx, user.scope.Company)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func (a *API) listQueues(ctx context.Context, _ *struct{}) (*struct{ Body []Queu
 }
 
 func (a *API) getQueue(ctx context.Context, in *IDParam) (*queueOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.Queue(ctx, actor.scope.Company, in.ID)
+	row, err := a.store.Queue(ctx, user.scope.Company, in.ID)
 	if err != nil {
 		return nil, dberr.MapNoRows(err, errNoQueue())
 	}
@@ -150,11 +150,11 @@ type createQueueInput struct {
 }
 
 func (a *API) createQueue(ctx context.Context, in *createQueueInput) (*queueOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Queue{CompanyID: actor.scope.Company, Schedules: json.RawMessage("[]"), Options: json.RawMessage("[]")}
+	draft := store.Queue{CompanyID: user.scope.Company, Schedules: json.RawMessage("[]"), Options: json.RawMessage("[]")}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
@@ -176,12 +176,12 @@ type updateQueueInput struct {
 
 // withLockedQueue calls work with a queue of the company.
 func (a *API) withLockedQueue(ctx context.Context, id int64, work func(tx *store.Tx, q store.Queue) error) error {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return err
 	}
 	return a.store.InTx(ctx, "changing a queue", func(tx *store.Tx) error {
-		row, err := tx.LockQueue(ctx, actor.scope.Company, id)
+		row, err := tx.LockQueue(ctx, user.scope.Company, id)
 		if err != nil {
 			return dberr.MapNoRows(err, errNoQueue())
 		}

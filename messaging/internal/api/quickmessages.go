@@ -49,29 +49,29 @@ type QuickMessageList struct {
 }
 
 func (a *API) listQuickMessages(ctx context.Context, in *listQuickMessagesInput) (*struct{ Body QuickMessageList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var reader *int64
-	if !actor.isAdmin() {
-		reader = &actor.user.ID
+	if !user.isAdmin() {
+		reader = &user.user.ID
 	}
 	page := store.Page{Offset: (in.PageNumber - 1) * quickMessagesPerPage, Limit: quickMessagesPerPage}
-	rows, count, err := a.store.ListQuickMessages(ctx, actor.scope.Company, reader, in.SearchParam, page)
+	rows, count, err := a.store.ListQuickMessages(ctx, user.scope.Company, reader, in.SearchParam, page)
 	return &struct{ Body QuickMessageList }{QuickMessageList{rest.Map(rows, toQuickMessage), count, count > page.Offset+len(rows)}}, err
 }
 
 // isOwner reports whether a quick message is the user's own, or the user is an administrator.
-func (a actor) isOwner(q store.QuickMessage) bool {
-	return a.isAdmin() || q.UserID != nil && *q.UserID == a.user.ID
+func (u userPrincipal) isOwner(q store.QuickMessage) bool {
+	return u.isAdmin() || q.UserID != nil && *q.UserID == u.user.ID
 }
 
 // checkAccess is a [hub.ErrNotFound] for a quick message that the user may not read, and a
 // [hub.ErrForbidden] for one that it may only read.
-func (a actor) checkAccess(q store.QuickMessage, toChange bool) error {
+func (u userPrincipal) checkAccess(q store.QuickMessage, toChange bool) error {
 	switch {
-	case a.isOwner(q) || q.Shared && !toChange:
+	case u.isOwner(q) || q.Shared && !toChange:
 		return nil
 	case q.Shared:
 		return errNoPermission()
@@ -80,15 +80,15 @@ func (a actor) checkAccess(q store.QuickMessage, toChange bool) error {
 }
 
 func (a *API) getQuickMessage(ctx context.Context, in *IDParam) (*quickMessageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.QuickMessage(ctx, actor.scope.Company, in.ID)
+	row, err := a.store.QuickMessage(ctx, user.scope.Company, in.ID)
 	if err != nil {
 		return nil, dberr.MapNoRows(err, errNoQuickMessage())
 	}
-	return &quickMessageOutput{toQuickMessage(row)}, actor.checkAccess(row, false)
+	return &quickMessageOutput{toQuickMessage(row)}, user.checkAccess(row, false)
 }
 
 // QuickMessageFields are the settings of a quick message.
@@ -127,7 +127,7 @@ func (f QuickMessageFields) applyTo(q *store.QuickMessage) error {
 
 // checkQuickMessageMedia returns a [hub.ErrNotFound] for the address of a file that is not
 // the company's, and a [hub.ErrForbidden] for that of a file which the user must not read.
-func (a *API) checkQuickMessageMedia(ctx context.Context, user actor, address rest.Nullable[string]) error {
+func (a *API) checkQuickMessageMedia(ctx context.Context, user userPrincipal, address rest.Nullable[string]) error {
 	if !address.HasValue() {
 		return nil
 	}
@@ -139,15 +139,15 @@ type createQuickMessageInput struct {
 }
 
 func (a *API) createQuickMessage(ctx context.Context, in *createQuickMessageInput) (*quickMessageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.QuickMessage{CompanyID: actor.scope.Company, UserID: &actor.user.ID, Shared: true}
+	draft := store.QuickMessage{CompanyID: user.scope.Company, UserID: &user.user.ID, Shared: true}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
-	if err := a.checkQuickMessageMedia(ctx, actor, in.Body.MediaURL); err != nil {
+	if err := a.checkQuickMessageMedia(ctx, user, in.Body.MediaURL); err != nil {
 		return nil, err
 	}
 	var created store.QuickMessage
@@ -164,7 +164,7 @@ type updateQuickMessageInput struct {
 }
 
 // withLockedQuickMessage calls work with a quick message that the user may change.
-func (a *API) withLockedQuickMessage(ctx context.Context, user actor, id int64, work func(tx *store.Tx, q store.QuickMessage) error) error {
+func (a *API) withLockedQuickMessage(ctx context.Context, user userPrincipal, id int64, work func(tx *store.Tx, q store.QuickMessage) error) error {
 	return a.store.InTx(ctx, "changing a quick message", func(tx *store.Tx) error {
 		row, err := tx.LockQuickMessage(ctx, user.scope.Company, id)
 		if err != nil {
@@ -178,15 +178,15 @@ func (a *API) withLockedQuickMessage(ctx context.Context, user actor, id int64, 
 }
 
 func (a *API) updateQuickMessage(ctx context.Context, in *updateQuickMessageInput) (*quickMessageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkQuickMessageMedia(ctx, actor, in.Body.MediaURL); err != nil {
+	if err := a.checkQuickMessageMedia(ctx, user, in.Body.MediaURL); err != nil {
 		return nil, err
 	}
 	var saved store.QuickMessage
-	err = a.withLockedQuickMessage(ctx, actor, in.ID, func(tx *store.Tx, q store.QuickMessage) error {
+	err = a.withLockedQuickMessage(ctx, user, in.ID, func(tx *store.Tx, q store.QuickMessage) error {
 		if err := in.Body.applyTo(&q); err != nil {
 			return err
 		}
@@ -197,11 +197,11 @@ func (a *API) updateQuickMessage(ctx context.Context, in *updateQuickMessageInpu
 }
 
 func (a *API) deleteQuickMessage(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = a.withLockedQuickMessage(ctx, actor, in.ID, func(tx *store.Tx, q store.QuickMessage) error {
+	err = a.withLockedQuickMessage(ctx, user, in.ID, func(tx *store.Tx, q store.QuickMessage) error {
 		return tx.DeleteQuickMessage(ctx, q.CompanyID, q.ID)
 	})
 	return &messageOutput{Message{"Quick message deleted"}}, err

@@ -28,11 +28,11 @@ type reportInput struct {
 // reportRange returns the company of a request and what the query selects. Ids of other
 // companies are a [hub.ErrNotFound].
 func (a *API) reportRange(ctx context.Context, in *reportInput) (scope store.Scope, days []string, r store.ReportRange, err error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return scope, nil, r, err
 	}
-	scope = actor.scope
+	scope = user.scope
 	company, err := a.store.Company(ctx, scope.Company)
 	if err != nil {
 		return scope, nil, r, err

@@ -68,7 +68,7 @@ type ScheduleList struct {
 }
 
 func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*struct{ Body ScheduleList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -80,33 +80,33 @@ func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*struc
 		filter.ContactID = &in.ContactID
 	}
 	switch {
-	case !actor.isAdmin():
-		filter.UserID = &actor.user.ID
+	case !user.isAdmin():
+		filter.UserID = &user.user.ID
 	case in.UserID != 0:
 		filter.UserID = &in.UserID
 	}
-	rows, count, err := a.store.ListSchedules(ctx, actor.scope.Company, filter)
+	rows, count, err := a.store.ListSchedules(ctx, user.scope.Company, filter)
 	return &struct{ Body ScheduleList }{ScheduleList{rest.Map(rows, a.toSchedule), count, count > filter.Offset+len(rows)}}, err
 }
 
 // checkScheduleAccess is a [hub.ErrForbidden] for a scheduled message of another user.
-func (a actor) checkScheduleAccess(s store.Schedule) error {
-	if a.isAdmin() || s.UserID != nil && *s.UserID == a.user.ID {
+func (u userPrincipal) checkScheduleAccess(s store.Schedule) error {
+	if u.isAdmin() || s.UserID != nil && *s.UserID == u.user.ID {
 		return nil
 	}
 	return errNoPermission()
 }
 
 func (a *API) getSchedule(ctx context.Context, in *IDParam) (*scheduleOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.Schedule(ctx, actor.scope.Company, in.ID)
+	row, err := a.store.Schedule(ctx, user.scope.Company, in.ID)
 	if err != nil {
 		return nil, dberr.MapNoRows(err, errNoSchedule())
 	}
-	return &scheduleOutput{a.toSchedule(row)}, actor.checkScheduleAccess(row)
+	return &scheduleOutput{a.toSchedule(row)}, user.checkScheduleAccess(row)
 }
 
 // ScheduleFields are the settings of a scheduled message.
@@ -152,7 +152,7 @@ func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
 
 // checkReferences returns a [hub.ErrNotFound] for what is not the company's, or not the
 // contact's, and a [hub.ErrForbidden] for what the user does not see.
-func (a *API) checkScheduleReferences(ctx context.Context, user actor, s store.Schedule) error {
+func (a *API) checkScheduleReferences(ctx context.Context, user userPrincipal, s store.Schedule) error {
 	contact, err := a.requireContact(ctx, user, s.ContactID)
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (a *API) mediaURLOf(id *string) *string {
 
 // fetchMedia stores the file at an address and sets its id, or nil for null. It returns the
 // files to discard when the request fails.
-func (a *API) fetchMedia(ctx context.Context, user actor, address, name rest.Nullable[string], id **string) ([]store.MediaFile, error) {
+func (a *API) fetchMedia(ctx context.Context, user userPrincipal, address, name rest.Nullable[string], id **string) ([]store.MediaFile, error) {
 	if !address.HasValue() {
 		if name.HasValue() {
 			return nil, hub.Invalid("body.mediaName", "must not be there without mediaUrl")
@@ -218,18 +218,18 @@ type createScheduleInput struct {
 }
 
 func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*scheduleOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Schedule{CompanyID: actor.scope.Company, UserID: &actor.user.ID}
+	draft := store.Schedule{CompanyID: user.scope.Company, UserID: &user.user.ID}
 	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
 		return nil, err
 	}
-	if err := a.checkScheduleReferences(ctx, actor, draft); err != nil {
+	if err := a.checkScheduleReferences(ctx, user, draft); err != nil {
 		return nil, err
 	}
-	files, err := a.fetchMedia(ctx, actor, in.Body.MediaURL, rest.Nullable[string]{}, &draft.MediaID)
+	files, err := a.fetchMedia(ctx, user, in.Body.MediaURL, rest.Nullable[string]{}, &draft.MediaID)
 	if err != nil {
 		return nil, err
 	}
@@ -251,8 +251,8 @@ type updateScheduleInput struct {
 }
 
 // withLockedSchedule calls work with a scheduled message that the user may change.
-func (a *API) withLockedSchedule(ctx context.Context, id int64, work func(tx *store.Tx, user actor, s store.Schedule) error) error {
-	user, err := a.requireActor(ctx)
+func (a *API) withLockedSchedule(ctx context.Context, id int64, work func(tx *store.Tx, user userPrincipal, s store.Schedule) error) error {
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (a *API) withLockedSchedule(ctx context.Context, id int64, work func(tx *st
 
 // updateSchedule changes a message that waits. One that failed waits again with a new time.
 func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*scheduleOutput, error) {
-	caller, err := a.requireActor(ctx)
+	caller, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +280,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 		return nil, err
 	}
 	var saved store.Schedule
-	err = a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, user actor, s store.Schedule) error {
+	err = a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, user userPrincipal, s store.Schedule) error {
 		isAgain := s.Status == store.ScheduleError && in.Body.SendAt.Set
 		if s.Status != store.SchedulePending && !isAgain {
 			return refused("invalid_transition", "The message was sent, or failed: a failed one needs a new sendAt.")
@@ -309,7 +309,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 }
 
 func (a *API) deleteSchedule(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	err := a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, _ actor, s store.Schedule) error {
+	err := a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, _ userPrincipal, s store.Schedule) error {
 		return tx.DeleteSchedule(ctx, s.CompanyID, s.ID)
 	})
 	return &messageOutput{Message{"Scheduled message deleted"}}, err

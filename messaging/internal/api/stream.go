@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	streamTicketLife = time.Minute
-	streamCheck      = 3 * time.Second // interval of comments, and of checks whether the user may still read
-	checkTimeout     = 2 * time.Second // of one check; a stream that cannot be checked ends
+	streamTicketLifetime = time.Minute
+	streamCheckInterval  = 3 * time.Second // interval of comments, and of checks whether the user may still read
+	checkTimeout         = 2 * time.Second // of one check; a stream that cannot be checked ends
 )
 
 // StreamTicket is a login of a browser's event stream.
@@ -39,16 +39,16 @@ type StreamTicket struct {
 // createStreamTicket makes a ticket. It ends with the id of the login that it was made by: a
 // stream ends with its login.
 func (a *API) createStreamTicket(ctx context.Context, in *TokenInput) (*struct{ Body StreamTicket }, error) {
-	user, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, login, _ := a.host.Credentials.VerifyAccessToken(in.token())
 	secret, _ := accounts.NewSecret("msgs_")
-	ticket := secret + hex.EncodeToString(login[:])
-	expires := a.host.Now().Add(streamTicketLife).UTC()
-	err = a.store.InsertStreamTicket(ctx, accounts.HashSecret(ticket), user.user.UID, expires)
-	return &struct{ Body StreamTicket }{StreamTicket{ticket, expires}}, err
+	streamTicket := secret + hex.EncodeToString(login[:])
+	expires := a.host.Now().Add(streamTicketLifetime).UTC()
+	err = a.store.InsertStreamTicket(ctx, accounts.HashSecret(streamTicket), user.user.UID, expires)
+	return &struct{ Body StreamTicket }{StreamTicket{streamTicket, expires}}, err
 }
 
 // StreamEvent describes the data of a stream's messages: the action, and the resource under
@@ -96,12 +96,12 @@ func (a *API) bindStream(api huma.API, op huma.Operation) {
 
 // streamReader is one open stream.
 type streamReader struct {
-	api    *API
-	user   actor
-	token  string    // that authorizes it; "" = a ticket
-	login  uuid.UUID // that the token or ticket was made by; Nil: unknown
-	viewer *store.Viewer
-	end    func() // uncounts it
+	api     *API
+	user    userPrincipal
+	token   string    // that authorizes it; "" = a ticket
+	login   uuid.UUID // that the token or ticket was made by; Nil: unknown
+	viewer  *store.Viewer
+	release func() // uncounts it
 
 	checkedAt time.Time
 	cursor    int64 // number of the last change that was sent
@@ -114,16 +114,16 @@ func (a *API) newStreamReader(ctx context.Context, in *StreamInput) (reader *str
 	if err != nil {
 		return nil, err
 	}
-	reader = &streamReader{api: a, user: user, checkedAt: time.Now(), login: loginOfTicket(in.Ticket)}
+	reader = &streamReader{api: a, user: user, checkedAt: time.Now(), login: loginOfStreamTicket(in.Ticket)}
 	if _, ok := module.CallerFrom(ctx); ok {
 		reader.token = in.token()
 		_, reader.login, _ = a.host.Credentials.VerifyAccessToken(reader.token)
 	}
-	if reader.end, err = a.realtime.Begin(user.scope.Company, user.user.ID); err != nil {
+	if reader.release, err = a.realtime.AcquireStream(user.scope.Company, user.user.ID); err != nil {
 		return nil, err
 	}
 	if err = reader.begin(ctx, cmp.Or(in.LastEventID, in.QueryLastEventID)); err != nil {
-		reader.end()
+		reader.release()
 	}
 	return reader, err
 }
@@ -155,31 +155,31 @@ func (r *streamReader) begin(ctx context.Context, lastEventID string) error {
 }
 
 // streamUser returns the user of a stream, by its access token or by a stream ticket.
-func (a *API) streamUser(ctx context.Context, ticket string) (actor, error) {
+func (a *API) streamUser(ctx context.Context, streamTicket string) (userPrincipal, error) {
 	if _, ok := module.CallerFrom(ctx); ok {
-		return a.requireActor(ctx)
+		return a.requireUser(ctx)
 	}
-	uid, err := a.store.TakeStreamTicket(ctx, accounts.HashSecret(ticket), a.host.Now())
+	uid, err := a.store.TakeStreamTicket(ctx, accounts.HashSecret(streamTicket), a.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
-		return actor{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send the token as Authorization: Bearer, or a fresh ticket of POST /events/ticket.")
+		return userPrincipal{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send the token as Authorization: Bearer, or a fresh ticket of POST /events/ticket.")
 	}
 	if err == nil { // requests with a token are counted before
 		err = a.host.RateLimiter.Allow(ctx, limitUsers, uid.String())
 	}
 	if err != nil {
-		return actor{}, err
+		return userPrincipal{}, err
 	}
 	return a.userByUID(ctx, uid)
 }
 
-// loginOfTicket returns the login that a valid ticket was made by. It is Nil for the tickets of
+// loginOfStreamTicket returns the login that a valid ticket was made by. It is Nil for the tickets of
 // earlier versions, which live for a minute.
-func loginOfTicket(ticket string) uuid.UUID {
+func loginOfStreamTicket(streamTicket string) uuid.UUID {
 	const size = 2 * len(uuid.UUID{})
-	if len(ticket) < size {
+	if len(streamTicket) < size {
 		return uuid.Nil
 	}
-	login, err := uuid.Parse(ticket[len(ticket)-size:])
+	login, err := uuid.Parse(streamTicket[len(streamTicket)-size:])
 	if err != nil {
 		return uuid.Nil
 	}
@@ -187,28 +187,28 @@ func loginOfTicket(ticket string) uuid.UUID {
 }
 
 // userByUID returns an active user.
-func (a *API) userByUID(ctx context.Context, uid uuid.UUID) (actor, error) {
+func (a *API) userByUID(ctx context.Context, uid uuid.UUID) (userPrincipal, error) {
 	user, err := a.store.UserByUID(ctx, uid)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !user.IsActive {
-		return actor{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "The user is not active.")
+		return userPrincipal{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "The user is not active.")
 	}
 	if err != nil {
-		return actor{}, err
+		return userPrincipal{}, err
 	}
 	if err := a.renewOnline(ctx, user); err != nil {
-		return actor{}, err
+		return userPrincipal{}, err
 	}
 	company, err := a.store.Company(ctx, user.CompanyID)
-	return actor{store.Scope{Company: company.ID, Tenant: company.TenantID}, user}, err
+	return userPrincipal{store.Scope{Company: company.ID, Tenant: company.TenantID}, user}, err
 }
 
 // run writes changes until the client disconnects, the hub stops, the user may no longer read
 // or the time of a stream is over. Then the client comes back with the last id.
 func (r *streamReader) run(ctx context.Context, w io.Writer) error {
-	defer r.end()
+	defer r.release()
 	wake, stop := r.api.realtime.Subscribe(r.user.scope.Company)
 	defer stop()
-	check := time.NewTicker(streamCheck)
+	check := time.NewTicker(streamCheckInterval)
 	defer check.Stop()
 	// Other readers may have been woken for what comes first before this one subscribed.
 	if writeFlushed(w, "retry: 1000\n"+r.position()+r.takeReset()) != nil {
@@ -290,7 +290,7 @@ func (r *streamReader) checkAccess(ctx context.Context) error {
 // send writes the changes since the cursor, unless the user may not read any more. isGone reports that the stream ends.
 func (r *streamReader) send(ctx context.Context, w io.Writer) (isGone bool, err error) {
 	for {
-		if time.Since(r.checkedAt) > streamCheck && r.checkAccess(ctx) != nil {
+		if time.Since(r.checkedAt) > streamCheckInterval && r.checkAccess(ctx) != nil {
 			return true, nil
 		}
 		batch, err := r.api.realtime.Next(ctx, r.user.scope, r.cursor)

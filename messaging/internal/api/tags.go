@@ -60,21 +60,21 @@ type TagList struct {
 }
 
 func (a *API) listTags(ctx context.Context, in *listTagsInput) (*struct{ Body TagList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	page := store.Page{Offset: (in.PageNumber - 1) * tagsPerPage, Limit: tagsPerPage}
-	rows, count, err := a.store.ListTags(ctx, actor.scope.Company, in.SearchParam, page)
+	rows, count, err := a.store.ListTags(ctx, user.scope.Company, in.SearchParam, page)
 	return &struct{ Body TagList }{TagList{rest.Map(rows, toTag), count, count > page.Offset+len(rows)}}, err
 }
 
 func (a *API) getTag(ctx context.Context, in *IDParam) (*tagOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tag, err := a.store.Tag(ctx, actor.scope.Company, in.ID)
+	tag, err := a.store.Tag(ctx, user.scope.Company, in.ID)
 	return &tagOutput{toTag(tag)}, dberr.MapNoRows(err, errNoTag())
 }
 
@@ -114,11 +114,11 @@ type createTagInput struct {
 }
 
 func (a *API) createTag(ctx context.Context, in *createTagInput) (*tagOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Tag{CompanyID: actor.scope.Company, Color: defaultTagColor}
+	draft := store.Tag{CompanyID: user.scope.Company, Color: defaultTagColor}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
@@ -136,13 +136,13 @@ type updateTagInput struct {
 }
 
 func (a *API) updateTag(ctx context.Context, in *updateTagInput) (*tagOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var saved store.Tag
 	err = a.store.InTx(ctx, "changing a tag", func(tx *store.Tx) error {
-		tag, err := tx.LockTag(ctx, actor.scope.Company, in.ID)
+		tag, err := tx.LockTag(ctx, user.scope.Company, in.ID)
 		if err != nil {
 			return dberr.MapNoRows(err, errNoTag())
 		}
@@ -156,11 +156,11 @@ func (a *API) updateTag(ctx context.Context, in *updateTagInput) (*tagOutput, er
 }
 
 func (a *API) deleteTag(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.DeleteTag(ctx, actor.scope.Company, in.ID)
+	deleted, err := a.store.DeleteTag(ctx, user.scope.Company, in.ID)
 	if err == nil && deleted == 0 {
 		err = errNoTag()
 	}

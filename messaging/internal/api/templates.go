@@ -44,11 +44,11 @@ type listTemplatesInput struct {
 
 // listTemplates asks the network: nothing is stored here.
 func (a *API) listTemplates(ctx context.Context, in *listTemplatesInput) (*struct{ Body TemplateList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := a.requireConnection(ctx, actor.scope, in.ID)
+	connection, err := a.requireConnection(ctx, user.scope, in.ID)
 	if err != nil {
 		return nil, err
 	}

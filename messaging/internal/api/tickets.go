@@ -158,11 +158,11 @@ type TicketList struct {
 }
 
 func (a *API) listTickets(ctx context.Context, in *listTicketsInput) (*struct{ Body TicketList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	company, err := a.store.Company(ctx, actor.scope.Company)
+	company, err := a.store.Company(ctx, user.scope.Company)
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +170,10 @@ func (a *API) listTickets(ctx context.Context, in *listTicketsInput) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	if filter.Viewer, err = a.viewerOf(ctx, actor); err != nil {
+	if filter.Viewer, err = a.viewerOf(ctx, user); err != nil {
 		return nil, err
 	}
-	views, count, err := a.store.ListTickets(ctx, actor.scope, filter)
+	views, count, err := a.store.ListTickets(ctx, user.scope, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func errNoTicket() *hub.Error { return notFound("no_ticket_found", "ticket") }
 
 // requireTicket returns a ticket that the user sees. It is a [hub.ErrNotFound] if the company
 // has none with this id, and a [hub.ErrForbidden] for a ticket of others.
-func (a *API) requireTicket(ctx context.Context, user actor, id int64) (store.Ticket, error) {
+func (a *API) requireTicket(ctx context.Context, user userPrincipal, id int64) (store.Ticket, error) {
 	ticket, err := a.store.Ticket(ctx, user.scope.Company, id)
 	if err != nil {
 		return ticket, dberr.MapNoRows(err, errNoTicket())
@@ -204,7 +204,7 @@ func (a *API) requireTicket(ctx context.Context, user actor, id int64) (store.Ti
 
 // lockTicket is [API.requireTicket] for a change: no other user takes the ticket until the transaction
 // ends.
-func lockTicket(ctx context.Context, tx *store.Tx, user actor, id int64) (store.Ticket, error) {
+func lockTicket(ctx context.Context, tx *store.Tx, user userPrincipal, id int64) (store.Ticket, error) {
 	ticket, err := tx.LockTicket(ctx, user.scope.Company, id)
 	if err != nil {
 		return ticket, dberr.MapNoRows(err, errNoTicket())
@@ -217,14 +217,14 @@ func lockTicket(ctx context.Context, tx *store.Tx, user actor, id int64) (store.
 }
 
 func (a *API) getTicket(ctx context.Context, in *IDParam) (*ticketOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
+	if _, err := a.requireTicket(ctx, user, in.ID); err != nil {
 		return nil, err
 	}
-	return a.ticketView(ctx, actor.scope, in.ID)
+	return a.ticketView(ctx, user.scope, in.ID)
 }
 
 type createTicketInput struct {
@@ -238,20 +238,20 @@ type createTicketInput struct {
 }
 
 func (a *API) createTicket(ctx context.Context, in *createTicketInput) (*ticketOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b, scope := &in.Body, actor.scope
+	b, scope := &in.Body, user.scope
 	connection, err := a.ticketConnection(ctx, scope, b.WhatsappID)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.requireContact(ctx, actor, b.ContactID); err != nil {
+	if _, err := a.requireContact(ctx, user, b.ContactID); err != nil {
 		return nil, err
 	}
 	if b.UserID == nil && chat.TicketStatus(b.Status) == chat.TicketOpen {
-		b.UserID = &actor.user.ID
+		b.UserID = &user.user.ID
 	}
 	var ticket store.Ticket
 	err = a.store.InTx(ctx, "making a ticket", func(tx *store.Tx) error {
@@ -328,11 +328,11 @@ type updateTicketInput struct {
 }
 
 func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
+	if _, err := a.requireTicket(ctx, user, in.ID); err != nil {
 		return nil, err
 	}
 	var replies []store.OutboxEntry
@@ -341,25 +341,25 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 		var userID, queueID *int64
 		in.Body.UserID.ApplyTo(&userID)
 		in.Body.QueueID.ApplyTo(&queueID)
-		if err := requireAssignees(ctx, tx, actor.scope, userID, queueID); err != nil {
+		if err := requireAssignees(ctx, tx, user.scope, userID, queueID); err != nil {
 			return err
 		}
-		ticket, err := lockTicket(ctx, tx, actor, in.ID)
+		ticket, err := lockTicket(ctx, tx, user, in.ID)
 		if err != nil {
 			return err
 		}
 		earlier := ticket.Status
-		if err := in.applyTo(ctx, tx, actor, &ticket); err != nil {
+		if err := in.applyTo(ctx, tx, user, &ticket); err != nil {
 			return err
 		}
 		if err := setTags(ctx, in.Body.TagIDs, tx.SetTicketTags, ticket.CompanyID, ticket.ID); err != nil {
 			return err
 		}
-		if ticket, err = tx.SaveTicket(ctx, actor.scope, earlier, ticket); err != nil {
+		if ticket, err = tx.SaveTicket(ctx, user.scope, earlier, ticket); err != nil {
 			return err
 		}
 		if earlier != chat.TicketClosed && ticket.Status == chat.TicketClosed {
-			replies, err = a.replies.Close(ctx, tx, ticket)
+			replies, err = a.replies.WriteFarewell(ctx, tx, ticket)
 		}
 		return err
 	})
@@ -369,12 +369,12 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 	if err != nil {
 		return nil, err
 	}
-	a.replies.Send(ctx, actor.scope, replies)
-	return a.ticketView(ctx, actor.scope, in.ID)
+	a.replies.Send(ctx, user.scope, replies)
+	return a.ticketView(ctx, user.scope, in.ID)
 }
 
 // applyTo checks the fields of a change and sets them in the ticket.
-func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user actor, ticket *store.Ticket) error {
+func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user userPrincipal, ticket *store.Ticket) error {
 	b, earlier, status := &in.Body, ticket.Status, string(ticket.Status)
 	b.Status.ApplyTo(&status)
 	ticket.Status = chat.TicketStatus(status)
@@ -422,7 +422,7 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 
 // ownerOfOpened returns who owns a ticket that a user opens without naming an owner: its
 // earlier owner, unless that user is disabled, else the user who opens it.
-func ownerOfOpened(ctx context.Context, tx *store.Tx, user actor, ticket store.Ticket) (int64, error) {
+func ownerOfOpened(ctx context.Context, tx *store.Tx, user userPrincipal, ticket store.Ticket) (int64, error) {
 	if ticket.UserID == nil {
 		return user.user.ID, nil
 	}
@@ -434,12 +434,12 @@ func ownerOfOpened(ctx context.Context, tx *store.Tx, user actor, ticket store.T
 }
 
 func (a *API) deleteTicket(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = a.store.InTx(ctx, "deleting a ticket", func(tx *store.Tx) error {
-		return dberr.MapNoRows(tx.RemoveTicket(ctx, actor.scope.Company, in.ID), errNoTicket())
+		return dberr.MapNoRows(tx.RemoveTicket(ctx, user.scope.Company, in.ID), errNoTicket())
 	})
 	return &messageOutput{Message{"Ticket deleted"}}, err
 }

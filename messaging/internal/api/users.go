@@ -47,7 +47,7 @@ type User struct {
 type userOutput struct{ Body User }
 
 // isAdmin reports whether the user may do everything in its company.
-func (a actor) isAdmin() bool { return a.user.Profile == profileAdmin }
+func (u userPrincipal) isAdmin() bool { return u.user.Profile == profileAdmin }
 
 func errNoUser() *hub.Error { return notFound("no_user_found", "user") }
 
@@ -103,29 +103,29 @@ type UserList struct {
 }
 
 func (a *API) listUsers(ctx context.Context, in *listUsersInput) (*struct{ Body UserList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	page := store.Page{Offset: (in.PageNumber - 1) * usersPerPage, Limit: usersPerPage}
-	rows, count, err := a.store.ListUsers(ctx, actor.scope.Company, in.SearchParam, page)
+	rows, count, err := a.store.ListUsers(ctx, user.scope.Company, in.SearchParam, page)
 	if err != nil {
 		return nil, err
 	}
-	users, err := a.toUsers(ctx, actor.scope.Company, rows)
+	users, err := a.toUsers(ctx, user.scope.Company, rows)
 	return &struct{ Body UserList }{UserList{users, count, count > page.Offset+len(users)}}, err
 }
 
 func (a *API) getUser(ctx context.Context, in *IDParam) (*userOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.User(ctx, actor.scope.Company, in.ID)
+	row, err := a.store.User(ctx, user.scope.Company, in.ID)
 	switch {
 	case err != nil:
 		return nil, dberr.MapNoRows(err, errNoUser())
-	case !actor.isAdmin() && row.ID != actor.user.ID:
+	case !user.isAdmin() && row.ID != user.user.ID:
 		return nil, errNoPermission()
 	}
 	return a.userOutput(ctx, row)
@@ -207,11 +207,11 @@ type createUserInput struct {
 }
 
 func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.User{CompanyID: actor.scope.Company, Profile: profileUser, IsActive: true}
+	draft := store.User{CompanyID: user.scope.Company, Profile: profileUser, IsActive: true}
 	in.Body.Password.Set = true // required
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ func errLastAdmin() *hub.Error {
 }
 
 func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
-	actor, err := a.requireActor(ctx)
+	caller, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -278,8 +278,8 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		}
 	}
 	var updated store.User
-	err = a.withLockedUser(ctx, actor.scope, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
-		if !actor.isAdmin() && (user.ID != actor.user.ID || !in.Body.isOwnProfile()) {
+	err = a.withLockedUser(ctx, caller.scope, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
+		if !caller.isAdmin() && (user.ID != caller.user.ID || !in.Body.isOwnProfile()) {
 			return errNoPermission()
 		}
 		earlier := user
@@ -302,7 +302,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 			return err
 		}
 		if earlier.IsActive && !user.IsActive {
-			if err := tx.ReleaseTickets(ctx, actor.scope, user.ID); err != nil {
+			if err := tx.ReleaseTickets(ctx, caller.scope, user.ID); err != nil {
 				return err
 			}
 		}
@@ -318,15 +318,15 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 }
 
 func (a *API) deleteUser(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	caller, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = a.withLockedUser(ctx, actor.scope, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
+	err = a.withLockedUser(ctx, caller.scope, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
 		if isLastAdmin {
 			return errLastAdmin()
 		}
-		if err := tx.ReleaseTickets(ctx, actor.scope, user.ID); err != nil {
+		if err := tx.ReleaseTickets(ctx, caller.scope, user.ID); err != nil {
 			return err
 		}
 		return tx.DeleteUser(ctx, user.CompanyID, user.ID)

@@ -92,14 +92,14 @@ type WebhookList struct {
 }
 
 func (a *API) listWebhooks(ctx context.Context, in *listWebhooksInput) (*struct{ Body WebhookList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []module.Webhook
 	var before *uuid.UUID
 	for {
-		part, err := a.host.Webhooks.List(ctx, ownerOf(actor.scope), before, webhooksPerQuery)
+		part, err := a.host.Webhooks.List(ctx, ownerOf(user.scope), before, webhooksPerQuery)
 		if err != nil {
 			return nil, err
 		}
@@ -110,17 +110,17 @@ func (a *API) listWebhooks(ctx context.Context, in *listWebhooksInput) (*struct{
 	}
 	offset := min((in.PageNumber-1)*webhooksPerPage, len(all))
 	page := all[offset:min(offset+webhooksPerPage, len(all))]
-	list := rest.Map(page, func(w module.Webhook) Webhook { return toWebhook(actor.scope.Company, w) })
+	list := rest.Map(page, func(w module.Webhook) Webhook { return toWebhook(user.scope.Company, w) })
 	return &struct{ Body WebhookList }{WebhookList{list, len(all), len(all) > offset+len(page)}}, nil
 }
 
 func (a *API) getWebhook(ctx context.Context, in *WebhookParam) (*webhookOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	webhook, err := a.host.Webhooks.Get(ctx, ownerOf(actor.scope), in.ID)
-	return &webhookOutput{toWebhook(actor.scope.Company, webhook)}, mapNoWebhook(err)
+	webhook, err := a.host.Webhooks.Get(ctx, ownerOf(user.scope), in.ID)
+	return &webhookOutput{toWebhook(user.scope.Company, webhook)}, mapNoWebhook(err)
 }
 
 // WebhookFields are the settings of a webhook.
@@ -159,7 +159,7 @@ type createWebhookInput struct {
 }
 
 func (a *API) createWebhook(ctx context.Context, in *createWebhookInput) (*webhookSecretOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -167,8 +167,8 @@ func (a *API) createWebhook(ctx context.Context, in *createWebhookInput) (*webho
 	if err := in.Body.applyTo(&settings); err != nil {
 		return nil, err
 	}
-	webhook, secret, err := a.host.Webhooks.Create(ctx, ownerOf(actor.scope), settings)
-	return &webhookSecretOutput{WebhookWithSecret{toWebhook(actor.scope.Company, webhook), secret}}, err
+	webhook, secret, err := a.host.Webhooks.Create(ctx, ownerOf(user.scope), settings)
+	return &webhookSecretOutput{WebhookWithSecret{toWebhook(user.scope.Company, webhook), secret}}, err
 }
 
 type updateWebhookInput struct {
@@ -177,11 +177,11 @@ type updateWebhookInput struct {
 }
 
 func (a *API) updateWebhook(ctx context.Context, in *updateWebhookInput) (*webhookOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	present, err := a.host.Webhooks.Get(ctx, ownerOf(actor.scope), in.ID)
+	present, err := a.host.Webhooks.Get(ctx, ownerOf(user.scope), in.ID)
 	if err != nil {
 		return nil, mapNoWebhook(err)
 	}
@@ -189,25 +189,25 @@ func (a *API) updateWebhook(ctx context.Context, in *updateWebhookInput) (*webho
 	if err := in.Body.applyTo(&settings); err != nil {
 		return nil, err
 	}
-	webhook, err := a.host.Webhooks.Update(ctx, ownerOf(actor.scope), in.ID, settings)
-	return &webhookOutput{toWebhook(actor.scope.Company, webhook)}, mapNoWebhook(err)
+	webhook, err := a.host.Webhooks.Update(ctx, ownerOf(user.scope), in.ID, settings)
+	return &webhookOutput{toWebhook(user.scope.Company, webhook)}, mapNoWebhook(err)
 }
 
 func (a *API) rotateWebhookSecret(ctx context.Context, in *WebhookParam) (*webhookSecretOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	webhook, secret, err := a.host.Webhooks.RotateSecret(ctx, ownerOf(actor.scope), in.ID)
-	return &webhookSecretOutput{WebhookWithSecret{toWebhook(actor.scope.Company, webhook), secret}}, mapNoWebhook(err)
+	webhook, secret, err := a.host.Webhooks.RotateSecret(ctx, ownerOf(user.scope), in.ID)
+	return &webhookSecretOutput{WebhookWithSecret{toWebhook(user.scope.Company, webhook), secret}}, mapNoWebhook(err)
 }
 
 func (a *API) deleteWebhook(ctx context.Context, in *WebhookParam) (*messageOutput, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = a.host.Webhooks.Delete(ctx, ownerOf(actor.scope), in.ID)
+	err = a.host.Webhooks.Delete(ctx, ownerOf(user.scope), in.ID)
 	return &messageOutput{Message{"Webhook deleted"}}, mapNoWebhook(err)
 }
 
@@ -236,7 +236,7 @@ type WebhookDeliveryList struct {
 }
 
 func (a *API) listWebhookDeliveries(ctx context.Context, in *listWebhookDeliveriesInput) (*struct{ Body WebhookDeliveryList }, error) {
-	actor, err := a.requireActor(ctx)
+	user, err := a.requireUser(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (a *API) listWebhookDeliveries(ctx context.Context, in *listWebhookDeliveri
 	if in.Before != uuid.Nil {
 		before = &in.Before
 	}
-	rows, err := a.host.Webhooks.Deliveries(ctx, ownerOf(actor.scope), in.ID, before, deliveriesPerPage+1)
+	rows, err := a.host.Webhooks.Deliveries(ctx, ownerOf(user.scope), in.ID, before, deliveriesPerPage+1)
 	if err != nil {
 		return nil, mapNoWebhook(err)
 	}

@@ -61,8 +61,8 @@ type Received struct {
 	At         time.Time // when the contact wrote it
 }
 
-// Respond takes what a message answers, and writes the automatic replies to it. After the commit the caller passes the entries to
-// [Service.Send].
+// Respond stores a message's answer to an open question, and writes the automatic replies to the
+// message. After the commit the caller passes the entries to [Service.Send].
 func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]store.OutboxEntry, error) {
 	c := &responder{Received: r, service: s, tx: tx}
 	campaigns, err := c.campaignQuestions(ctx)
@@ -72,13 +72,13 @@ func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]stor
 	if handled, err := c.changeConsent(ctx); handled || err != nil {
 		return c.entries, errors.Join(err, c.declineAll(ctx, campaigns))
 	}
-	quoted := c.quotedCampaign(campaigns)
+	quoted := c.quotedQuestion(campaigns)
 	if r.Contact.AnonymizedAt == nil && r.Contact.Consent != chat.ConsentOptedOut && quoted == nil {
-		if handled, err := c.takeReminderAnswer(ctx); handled || err != nil {
+		if handled, err := c.handleReminderAnswer(ctx); handled || err != nil {
 			return c.entries, err
 		}
 	}
-	if err := c.takeCampaignAnswer(ctx, campaigns, quoted); err != nil {
+	if err := c.handleCampaignAnswer(ctx, campaigns, quoted); err != nil {
 		return nil, err
 	}
 	if !mayReply(r.Contact) {
@@ -86,7 +86,7 @@ func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]stor
 	}
 	isWaiting := r.Ticket.Status == chat.TicketPending && r.Ticket.UserID == nil
 	if isWaiting && r.Ticket.Chatbot {
-		err := c.takeMenuAnswer(ctx)
+		err := c.handleMenuAnswer(ctx)
 		return c.entries, err
 	}
 	isNew := isWaiting && r.Ticket.GreetedAt == nil && r.Ticket.QueueID == nil
@@ -111,7 +111,7 @@ func (s *Service) Send(ctx context.Context, scope store.Scope, entries []store.O
 	}
 }
 
-// responder handles one message: it takes what the message answers, and writes the replies.
+// responder handles one message: it stores what the message answers, and writes the replies.
 type responder struct {
 	Received
 	service *Service
@@ -264,8 +264,8 @@ func (c *responder) replyIfClosed(ctx context.Context, queue *store.Queue) (isCl
 	return true, c.write(ctx, text)
 }
 
-// outOfHours returns the opening hours of a queue, nil for none, and what contacts get
-// outside of them. "" = nothing.
+// outOfHours returns the opening hours that count, as the JSON array of `schedules` (the queue's
+// own, else the company's), and the text for contacts outside of them; "" for none.
 func outOfHours(company store.Company, connection store.Connection, queue *store.Queue) (hours []byte, text string) {
 	hours, text = company.Schedules, connection.OutOfHoursMessage
 	if queue != nil {

@@ -38,9 +38,9 @@ func (c *responder) advanceBooking(ctx context.Context, booking store.BookingCha
 	return nil
 }
 
-// takeBookingAnswer takes the answer to a menu of services or times. Messages that arrive while the
-// job works on the last answer are left to users.
-func (c *responder) takeBookingAnswer(ctx context.Context) (isBooking bool, err error) {
+// handleBookingAnswer applies the answer to a menu of services or times. Messages that arrive while
+// the job works on the last answer are left to users.
+func (c *responder) handleBookingAnswer(ctx context.Context) (handled bool, err error) {
 	booking, err := store.LoadBookingChat(ctx, c.tx.Queries, c.Company.ID, c.Ticket.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
@@ -80,7 +80,7 @@ func (c *responder) refuseBookingAnswer(ctx context.Context, booking store.Booki
 	case c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues:
 		return c.endBooking(ctx, "")
 	case c.hasFreshMenu():
-		return c.countAnswer(ctx)
+		return c.countWrongAnswer(ctx)
 	}
 	return c.sendBookingMenu(ctx, booking)
 }

@@ -22,8 +22,8 @@ func (c *responder) campaignQuestions(ctx context.Context) ([]store.CampaignQues
 	return questions, nil
 }
 
-// quotedCampaign returns the question that the message replies to, or nil.
-func (c *responder) quotedCampaign(questions []store.CampaignQuestion) *store.CampaignQuestion {
+// quotedQuestion returns the question that the message replies to, or nil.
+func (c *responder) quotedQuestion(questions []store.CampaignQuestion) *store.CampaignQuestion {
 	for i, question := range questions {
 		if c.QuotedID != nil && *c.QuotedID == question.MessageID {
 			return &questions[i]
@@ -32,10 +32,10 @@ func (c *responder) quotedCampaign(questions []store.CampaignQuestion) *store.Ca
 	return nil
 }
 
-// takeCampaignAnswer stores the answer to the question that the message replies to, else to the
+// handleCampaignAnswer stores the answer to the question that the message replies to, else to the
 // newest one. After a reminder that is open, only a refusal answers it: what else the contact
 // writes may be about the appointment.
-func (c *responder) takeCampaignAnswer(ctx context.Context, questions []store.CampaignQuestion, quoted *store.CampaignQuestion) error {
+func (c *responder) handleCampaignAnswer(ctx context.Context, questions []store.CampaignQuestion, quoted *store.CampaignQuestion) error {
 	declines := chat.Declines(c.Body, c.Company.OptOutWords)
 	switch {
 	case len(questions) == 0:

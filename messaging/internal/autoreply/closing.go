@@ -18,9 +18,9 @@ const (
 	batchSize  = 100            // tickets that one run of a job changes at once
 )
 
-// Close writes the farewell and the question for a rating of a ticket that a user has closed.
+// WriteFarewell writes the farewell and the question for a rating of a ticket that a user has closed.
 // After the commit the caller passes the entries to [Service.Send].
-func (s *Service) Close(ctx context.Context, tx *store.Tx, ticket store.Ticket) ([]store.OutboxEntry, error) {
+func (s *Service) WriteFarewell(ctx context.Context, tx *store.Tx, ticket store.Ticket) ([]store.OutboxEntry, error) {
 	c, err := s.responderOf(ctx, tx, ticket)
 	if c == nil || err != nil {
 		return nil, err
@@ -61,9 +61,9 @@ func (s *Service) responderOf(ctx context.Context, tx *store.Tx, ticket store.Ti
 	return c, nil
 }
 
-// TakeRating stores the rating that a message is, and returns the ticket that it
+// StoreRating stores the rating that a message is, and returns the ticket that it
 // belongs to: a closed one, or one that waits again. It returns nil for any other message. The transaction has locked the contact.
-func (s *Service) TakeRating(ctx context.Context, tx *store.Tx, contact store.Contact, connection int64, body string) (*store.Ticket, error) {
+func (s *Service) StoreRating(ctx context.Context, tx *store.Tx, contact store.Contact, connection int64, body string) (*store.Ticket, error) {
 	rating, ok := chat.ParseRating(body)
 	if !ok {
 		return nil, nil
@@ -81,9 +81,9 @@ func (s *Service) TakeRating(ctx context.Context, tx *store.Tx, contact store.Co
 	return &ticket, err
 }
 
-// UpdateWaiting is a background job: it moves tickets that nobody accepted to their
+// TransferAndCloseWaiting is a background job: it moves tickets that nobody accepted to their
 // connection's transfer queue, and closes those whose contact is inactive.
-func (s *Service) UpdateWaiting(ctx context.Context, _ []byte) error {
+func (s *Service) TransferAndCloseWaiting(ctx context.Context, _ []byte) error {
 	for _, update := range []func(context.Context) (int, error){s.transferTickets, s.expireTickets} {
 		for changed := batchSize; changed == batchSize; {
 			var err error

@@ -96,13 +96,13 @@ func decodeOptions(queue store.Queue) ([]chat.MenuOption, error) {
 	return options, nil
 }
 
-// takeMenuAnswer takes the answer to a menu. What the contact wrote before it can have read the
+// handleMenuAnswer applies the answer to a menu. What the contact wrote before it can have read the
 // menu is no answer.
-func (c *responder) takeMenuAnswer(ctx context.Context) error {
+func (c *responder) handleMenuAnswer(ctx context.Context) error {
 	if c.Ticket.MenuSentAt != nil && c.At.Before(*c.Ticket.MenuSentAt) {
 		return nil
 	}
-	if isBooking, err := c.takeBookingAnswer(ctx); isBooking || err != nil {
+	if handled, err := c.handleBookingAnswer(ctx); handled || err != nil {
 		return err
 	}
 	if c.Ticket.QueueID == nil {
@@ -148,7 +148,7 @@ func (c *responder) refuseAnswer(ctx context.Context, text string, menu []chat.M
 	case c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues:
 		menu, text = nil, ""
 	case c.hasFreshMenu():
-		return c.countAnswer(ctx)
+		return c.countWrongAnswer(ctx)
 	}
 	return c.sendMenu(ctx, text, menu, c.Ticket.MenuOption)
 }
@@ -158,8 +158,8 @@ func (c *responder) hasFreshMenu() bool {
 	return c.Ticket.MenuSentAt != nil && c.At.Sub(*c.Ticket.MenuSentAt) < menuPause
 }
 
-// countAnswer stores a wrong answer that nothing is written for.
-func (c *responder) countAnswer(ctx context.Context) error {
+// countWrongAnswer stores a wrong answer that nothing is written for.
+func (c *responder) countWrongAnswer(ctx context.Context) error {
 	if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
 		return fmt.Errorf("counting a wrong answer: %w", err)
 	}

@@ -9,10 +9,10 @@ import (
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// takeReminderAnswer takes a message that answers the question of a reminder: by one of its
+// handleReminderAnswer applies a message that answers the question of a reminder: by one of its
 // numbers, as a reply to it, or in a word where it is the only open one. After other messages
 // of people or programs, and after a later menu, a number is no answer.
-func (c *responder) takeReminderAnswer(ctx context.Context) (handled bool, err error) {
+func (c *responder) handleReminderAnswer(ctx context.Context) (handled bool, err error) {
 	rows, err := c.tx.AppointmentQuestionsOfContact(ctx, dbgen.AppointmentQuestionsOfContactParams{
 		CompanyID: c.Company.ID, ContactID: c.Contact.ID, ConnectionID: c.Connection.ID, Since: c.tx.Now().Add(-store.LateAnswerTime),
 	})

@@ -180,7 +180,7 @@ type routedTicket struct {
 // ticket that it rates. Other messages go to the live ticket, which is created or reopened where
 // there is none, and gets the messages that campaigns sent to the contact.
 func (s *Service) routeToTicket(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (routedTicket, error) {
-	rated, err := s.replies.TakeRating(ctx, tx, contact, connection, body)
+	rated, err := s.replies.StoreRating(ctx, tx, contact, connection, body)
 	if err != nil {
 		return routedTicket{}, err
 	}

@@ -7,10 +7,10 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
+	"integrationhub/messaging/internal/contactlinks"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
-	"integrationhub/messaging/internal/links"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/schedules"
@@ -20,17 +20,17 @@ import (
 
 // Services have the product's background work.
 type Services struct {
-	Outbound  *outbound.Service
-	Inbound   *inbound.Service
-	Realtime  *realtime.Service
-	Sessions  *sessions.Service
-	Imports   *imports.Service
-	Replies   *autoreply.Service
-	Schedules *schedules.Service
-	Campaigns *campaigns.Service
-	Store     *store.Store
-	Links     *links.Service
-	Sandbox   *sandbox.Network // nil outside of development
+	Outbound     *outbound.Service
+	Inbound      *inbound.Service
+	Realtime     *realtime.Service
+	Sessions     *sessions.Service
+	Imports      *imports.Service
+	Replies      *autoreply.Service
+	Schedules    *schedules.Service
+	Campaigns    *campaigns.Service
+	Store        *store.Store
+	ContactLinks *contactlinks.Service
+	Sandbox      *sandbox.Network // nil outside of development
 }
 
 // List returns the jobs.
@@ -49,10 +49,10 @@ func List(s Services) []module.Job {
 		{Name: imports.Job, Timeout: 30 * time.Minute, Run: s.Imports.Continue},
 		{Name: "old-idempotency-keys", Every: time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteExpiredKeys},
 		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Imports.DeleteOld},
-		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.UpdateWaiting},
+		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.TransferAndCloseWaiting},
 		{Name: "appointment-calls", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Replies.CallScheduling},
 		{Name: "old-appointment-questions", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldQuestions},
-		{Name: "contact-links", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Links.AskDue},
+		{Name: "contact-links", Every: time.Second, Timeout: 5 * time.Minute, Run: s.ContactLinks.AskDue},
 		{Name: "old-held-events", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldHeld},
 		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.WriteDue},
 		{Name: "campaigns", Every: time.Second, Timeout: campaigns.RunLimit, Run: s.Campaigns.SendDue},

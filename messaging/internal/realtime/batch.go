@@ -38,7 +38,7 @@ type Batch struct {
 func (s *Service) Next(ctx context.Context, scope store.Scope, after int64) (*Batch, error) {
 	s.mu.Lock()
 	c := s.companies[scope.Company]
-	if c != nil && c.batch != nil && c.batch.after == after && c.batch.newest == c.known {
+	if c != nil && c.batch != nil && c.batch.after == after && c.batch.newest == c.newestAnnounced {
 		shared := c.batch
 		s.mu.Unlock()
 		select {
@@ -50,7 +50,7 @@ func (s *Service) Next(ctx context.Context, scope store.Scope, after int64) (*Ba
 	}
 	b := &Batch{after: after, loaded: make(chan struct{})}
 	if c != nil {
-		b.newest, c.batch = c.known, b
+		b.newest, c.batch = c.newestAnnounced, b
 	}
 	s.mu.Unlock()
 	defer close(b.loaded)

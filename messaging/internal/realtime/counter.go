@@ -22,9 +22,9 @@ type counter struct {
 	companies map[int64]int
 }
 
-// Begin counts a stream of a user until end is called. Where a user or a company has too many, it
-// returns a [hub.ErrRateLimited].
-func (s *Service) Begin(companyID, userID int64) (end func(), err error) {
+// AcquireStream counts a stream of a user until release is called. Where a user or a company has
+// too many, it returns a [hub.ErrRateLimited].
+func (s *Service) AcquireStream(companyID, userID int64) (release func(), err error) {
 	c := &s.counter
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,12 +42,12 @@ func (s *Service) Begin(companyID, userID int64) (end func(), err error) {
 	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		release(c.users, userID)
-		release(c.companies, companyID)
+		decrement(c.users, userID)
+		decrement(c.companies, companyID)
 	}), nil
 }
 
-func release(counts map[int64]int, id int64) {
+func decrement(counts map[int64]int, id int64) {
 	if counts[id]--; counts[id] == 0 {
 		delete(counts, id)
 	}

@@ -27,20 +27,20 @@ type Service struct {
 	store     *store.Store
 	counter   counter
 	mu        sync.Mutex
-	companies map[int64]*company
+	companies map[int64]*companyReaders
 	stopPolls context.CancelFunc // ends the poller; nil: there is none
 }
 
-// company are the readers of one company in this process.
-type company struct {
-	readers map[chan struct{}]bool
-	known   int64 // number of the newest change that the readers were woken for
-	batch   *Batch
+// companyReaders are the readers of one company in this process.
+type companyReaders struct {
+	readers         map[chan struct{}]bool
+	newestAnnounced int64 // number of the newest change that the readers were woken for
+	batch           *Batch
 }
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store) *Service {
-	return &Service{host: host, store: s, companies: make(map[int64]*company)}
+	return &Service{host: host, store: s, companies: make(map[int64]*companyReaders)}
 }
 
 // Subscribe returns a channel that gets a value after changes of a company, until stop is
@@ -51,7 +51,7 @@ func (s *Service) Subscribe(companyID int64) (wake <-chan struct{}, stop func())
 	defer s.mu.Unlock()
 	c := s.companies[companyID]
 	if c == nil {
-		c = &company{readers: make(map[chan struct{}]bool), known: -1}
+		c = &companyReaders{readers: make(map[chan struct{}]bool), newestAnnounced: -1}
 		s.companies[companyID] = c
 	}
 	c.readers[reader] = true
@@ -131,10 +131,10 @@ func (s *Service) wake(companyID, newest int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.companies[companyID]
-	if c == nil || c.known == newest {
+	if c == nil || c.newestAnnounced == newest {
 		return
 	}
-	c.known = newest
+	c.newestAnnounced = newest
 	for reader := range c.readers {
 		select {
 		case reader <- struct{}{}:

@@ -92,7 +92,7 @@ type textingInstance struct {
 	product *texting
 }
 
-// RegisterActions implements module.Actor.
+// RegisterActions implements module.ActionProvider.
 func (i textingInstance) RegisterActions(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "messages.send", Method: http.MethodPost, Path: "/send-message",

@@ -35,10 +35,10 @@ func (w *Writer) noteAway() bool {
 	return w.stall.begin()
 }
 
-// watch does a piece of the writer's work, which handles so many recorded attempts. A stall
-// begins where it takes long, as it does while the database is away without refusing
-// connections, and may end with it.
-func (w *Writer) watch(work func(), attempts int) {
+// runWatched runs work, which handles that many recorded attempts. A stall begins if it takes
+// longer than slowStore, as it does while the database is away without refusing connections. A
+// stall may end with the work.
+func (w *Writer) runWatched(work func(), attempts int) {
 	w.mu.Lock()
 	w.stall.turn++
 	turn := w.stall.turn

@@ -106,7 +106,7 @@ func (w *Writer) run() {
 	for {
 		select {
 		case <-materialize.C:
-			w.watch(func() {
+			w.runWatched(func() {
 				w.materializeWaiting()
 				w.storeFree()
 			}, 0)
@@ -131,7 +131,7 @@ func (w *Writer) run() {
 
 // storeAll stores a batch and answers the sync requests.
 func (w *Writer) storeAll(batch []delivery.AttemptResult) {
-	w.watch(func() {
+	w.runWatched(func() {
 		free := batch
 		if len(w.deferred) > 0 { // the same transactions may have locked more: no waiting for each of them
 			free = w.deferLocked(batch)

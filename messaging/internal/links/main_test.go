@@ -1,9 +1,0 @@
-package links_test
-
-import (
-	"testing"
-
-	"integrationhub/hub/hubtest"
-)
-
-func TestMain(m *testing.M) { hubtest.Main(m) }
