@@ -98,7 +98,7 @@ func (a *audience) sendUntilHeld(messages int) (release func()) {
 	done := make(chan error, 1)
 	go func() { done <- a.Hub.Job("campaigns").Run(a.T.Context(), nil) }()
 	require.Eventually(a.T, func() bool {
-		return a.count(`select count(*) from pg_locks where relation = 'sandbox_messages'::regclass and not granted`) == messages
+		return a.count(`select count(*) from pg_locks l join pg_database d on d.oid = l.database where d.datname = current_database() and l.relation = 'sandbox_messages'::regclass and not l.granted`) == messages
 	}, time.Minute, 10*time.Millisecond)
 	return func() {
 		require.NoError(a.T, held.Commit(a.T.Context()))
@@ -141,6 +141,25 @@ func TestConnectionIsDeletedInMidBatch(t *testing.T) {
 			require.Equal(t, contacts-test.begun, a.count(`select count(*) from sandbox_messages where sender = $1`, a.connection.Number))
 		})
 	}
+}
+
+// A campaign is cancelled in the middle of a batch: what was not begun is not sent, until the
+// campaign goes on.
+func TestCancelInMidBatch(t *testing.T) {
+	t.Parallel()
+	const contacts, begun = 12, 4
+	a := newAudience(t, contacts)
+	path := a.create(nil)
+	a.OK(200, "POST", path+"/start", nil)
+	release := a.sendUntilHeld(begun)
+	require.Equal(t, "cancelled", a.OK(200, "POST", path+"/cancel", nil)["status"])
+	require.Equal(t, begun, a.count(`select count(*) from outbox`), "the network has these")
+	release()
+	require.Equal(t, begun, a.sent(path, time.Hour))
+	require.Equal(t, contacts-begun, a.count(`select count(*) from messages where ack = -1 and error_code = 'campaign_cancelled'`))
+	a.OK(200, "POST", path+"/start", nil)
+	require.Equal(t, contacts, a.sent(path, 0))
+	require.Equal(t, slices.Repeat([]string{"Hi"}, contacts), a.received(), "each once")
 }
 
 // What the network may have accepted before it went away is not sent on another connection.

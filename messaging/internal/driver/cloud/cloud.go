@@ -76,7 +76,7 @@ func ParseSettings(c driver.Connection) (s Settings, err error) {
 }
 
 // Start implements [driver.Driver]: it checks the account. A refused one is disconnected,
-// with the API's reason; while the API does not answer, its state is unknown.
+// with the API's reason; while the API cannot say, its state is unknown.
 func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	settings, err := ParseSettings(c)
 	if err != nil {
@@ -85,20 +85,36 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	var account struct {
 		DisplayPhoneNumber string `json:"display_phone_number"`
 	}
-	change := driver.ConnectionChange{ConnectionID: c.ID, Status: chat.ConnectionConnected}
+	change := driver.ConnectionChange{ConnectionID: c.ID}
 	err = d.call(ctx, http.MethodGet, "/"+url.PathEscape(settings.PhoneNumberID)+"?fields=display_phone_number", settings, nil, &account)
-	var apiErr *APIError
-	switch {
-	case err == nil:
-		change.Number = digits(account.DisplayPhoneNumber)
-	case errors.Is(mapError(err), driver.ErrUnreachable):
-		change.Status, change.LastError = chat.ConnectionTimeout, "The Cloud API does not respond."
-	case errors.As(err, &apiErr):
-		change.Status, change.LastError = chat.ConnectionDisconnected, apiErr.text()
-	default:
+	if change.Status, change.LastError, err = accountState(err); err != nil {
 		return err
 	}
+	change.Number = digits(account.DisplayPhoneNumber)
 	return d.sink.ChangeConnection(ctx, change)
+}
+
+// accountState returns the state of a connection whose account was asked for, with the reason for
+// people. Only what people have to mend disconnects it: nothing asks for the account again then. It
+// returns the error if that is not about the account.
+func accountState(err error) (status chat.ConnectionStatus, reason string, _ error) {
+	if err == nil {
+		return chat.ConnectionConnected, "", nil
+	}
+	err = mapError(err)
+	var account *driver.AccountError
+	var apiErr *APIError
+	switch {
+	case errors.As(err, &account):
+		return chat.ConnectionDisconnected, account.Reason, nil
+	case errors.Is(err, driver.ErrUnreachable):
+		return chat.ConnectionTimeout, "The Cloud API does not respond.", nil
+	case !errors.As(err, &apiErr):
+		return "", "", err
+	case errors.Is(err, driver.ErrRefused):
+		return chat.ConnectionDisconnected, apiErr.text(), nil
+	}
+	return chat.ConnectionTimeout, apiErr.text(), nil
 }
 
 // Stop implements [driver.Driver]. There is no session to end.

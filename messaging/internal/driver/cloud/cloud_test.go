@@ -60,6 +60,11 @@ func api(t *testing.T) (d *cloud.Driver, sink *recorder, sent *[]map[string]any)
 			refuse(401, 190, "Invalid OAuth access token.")
 			return
 		}
+		var status, code int
+		if n, _ := fmt.Sscanf(r.URL.Path, "/v23.0/account-%d-%d", &status, &code); n == 2 {
+			refuse(status, code, "No.")
+			return
+		}
 		switch r.Method + " " + r.URL.Path {
 		case "GET /v23.0/106540352242922":
 			_, _ = io.WriteString(w, `{"display_phone_number":"+55 11 90000-0001","id":"106540352242922"}`)
@@ -110,6 +115,25 @@ func TestStart(t *testing.T) {
 	wrong.Settings = []byte(`{"phoneNumberId":"106540352242922","accessToken":"old"}`)
 	require.NoError(t, d.Start(t.Context(), wrong))
 	require.Equal(t, driver.ConnectionChange{ConnectionID: 7, Status: chat.ConnectionDisconnected, LastError: "Invalid OAuth access token."}, sink.changes[1])
+}
+
+// An error that passes does not disconnect: nothing asks for the account again then.
+func TestStartWithErrors(t *testing.T) {
+	t.Parallel()
+	d, sink, _ := api(t)
+	for account, status := range map[string]chat.ConnectionStatus{
+		"500-1": chat.ConnectionTimeout, "500-2": chat.ConnectionTimeout, "429-0": chat.ConnectionTimeout, "503-2": chat.ConnectionTimeout,
+		"400-4": chat.ConnectionTimeout, "400-80007": chat.ConnectionTimeout, "400-130429": chat.ConnectionTimeout,
+		"401-0": chat.ConnectionDisconnected, "400-100": chat.ConnectionDisconnected, "403-10": chat.ConnectionDisconnected, "500-190": chat.ConnectionDisconnected,
+	} {
+		asked := connection
+		asked.Settings = []byte(`{"phoneNumberId":"account-` + account + `","accessToken":"EAAG"}`)
+		require.NoError(t, d.Start(t.Context(), asked), account)
+		change := sink.changes[len(sink.changes)-1]
+		require.Equal(t, status, change.Status, account)
+		require.NotEmpty(t, change.LastError, account)
+	}
+	require.Len(t, sink.changes, 11)
 }
 
 func TestSend(t *testing.T) {

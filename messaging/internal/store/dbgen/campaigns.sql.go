@@ -407,7 +407,7 @@ const dequeueShipments = `-- name: DequeueShipments :exec
 with removed as (
   delete from messaging.outbox o using messaging.campaign_shipments s
   where s.company_id = $1::bigint and s.campaign_id = $4::bigint and s.status in ('queued', 'confirming')
-    and o.company_id = s.company_id and o.message_id = any(array[s.message_id, s.confirmation_id]) and o.handed_at is null and (o.leased_until is null or o.leased_until < $3::timestamptz)
+    and o.company_id = s.company_id and o.message_id = any(array[s.message_id, s.confirmation_id]) and o.handed_at is null
   returning o.message_id)
 select messaging.settle_unsent($1::bigint, array_agg(r.message_id), array_agg(r.message_id), $2::text, $3::timestamptz) from removed r having count(*) > 0
 `
@@ -419,7 +419,8 @@ type DequeueShipmentsParams struct {
 	CampaignID int64
 }
 
-// What waits in the outbox and nobody is sending goes back to the campaign.
+// What was not handed to the network goes back to the campaign. A process that has leased it does
+// not send it any more: it cannot mark it.
 func (q *Queries) DequeueShipments(ctx context.Context, arg DequeueShipmentsParams) error {
 	_, err := q.db.Exec(ctx, dequeueShipments,
 		arg.CompanyID,

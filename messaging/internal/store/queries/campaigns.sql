@@ -125,11 +125,12 @@ update messaging.campaign_shipments set status = 'skipped', error = 'unconfirmed
 where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) and status = 'confirming' and updated_at < sqlc.arg(before)::timestamptz;
 
 -- name: DequeueShipments :exec
--- What waits in the outbox and nobody is sending goes back to the campaign.
+-- What was not handed to the network goes back to the campaign. A process that has leased it does
+-- not send it any more: it cannot mark it.
 with removed as (
   delete from messaging.outbox o using messaging.campaign_shipments s
   where s.company_id = sqlc.arg(company_id)::bigint and s.campaign_id = sqlc.arg(campaign_id)::bigint and s.status in ('queued', 'confirming')
-    and o.company_id = s.company_id and o.message_id = any(array[s.message_id, s.confirmation_id]) and o.handed_at is null and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+    and o.company_id = s.company_id and o.message_id = any(array[s.message_id, s.confirmation_id]) and o.handed_at is null
   returning o.message_id)
 select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message_id), array_agg(r.message_id), sqlc.arg(code)::text, sqlc.arg(at)::timestamptz) from removed r having count(*) > 0;
 
