@@ -120,7 +120,7 @@ func (e *engine) startBackground(o Options, s *storage, filterErrors *filter.Err
 	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake, e.metrics.CountFailedUnsent)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher)
 	maintenance := maintain.NewMaintenance(s.api, log, time.Now, cfg.Retention, e.metrics.CountFailedUnsent).
-		OnAbandoned(e.metrics.CountAbandoned).WithAuditRetention(cfg.AuditRetention)
+		OnAbandoned(e.metrics.CountAbandoned).WithAuditRetention(cfg.AuditRetention).BoundedByDatabase()
 	for _, work := range []func(context.Context){
 		e.directory.Run, filterErrors.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.retryScheduler.Run,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, eraser.Wake) },

@@ -24,8 +24,8 @@ type abandonedTarget struct {
 
 // abandonUnused makes targets stop to collect that have not been in use for as long as a
 // delivery stays parked: what they would collect from now on, they would lose.
-func (m *Maintenance) abandonUnused(ctx context.Context) error {
-	before := m.now().Add(-ledger.MaxParkedAge)
+func (m *Maintenance) abandonUnused(ctx context.Context, now time.Time) error {
+	before := now.Add(-ledger.MaxParkedAge)
 	var abandoned []abandonedTarget
 	err := pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `

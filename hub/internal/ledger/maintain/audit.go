@@ -8,16 +8,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/logid"
 )
 
-// keepAuditPartitions makes the audit log's partitions of the months to come, and drops those
-// that ended before its retention.
-func (m *Maintenance) keepAuditPartitions(ctx context.Context, now time.Time) error {
-	if err := audit.EnsurePartitions(ctx, m.pool, now); err != nil {
-		return err
-	}
+// dropAuditPartitions drops the audit log's partitions of months that ended before its retention.
+func (m *Maintenance) dropAuditPartitions(ctx context.Context, now time.Time) error {
 	if m.auditRetention == 0 {
 		return nil
 	}

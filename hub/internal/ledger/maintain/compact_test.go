@@ -130,6 +130,46 @@ func TestDaysThatAreNotCompacted(t *testing.T) {
 	c.balanced()
 }
 
+// To decide about a day, and while it is locked, as few rows are read as wait: all tenants wait
+// for the lock, whatever the day has besides.
+func TestCompactionReadsWhatWaits(t *testing.T) {
+	t.Parallel()
+	c := newCompactTest(t, 9980, 20)
+	c.exec(`
+		insert into hub.erasures (seq, tenant_id, environment, erased_at)
+		select (overlay(id::text placing '0000' from 33))::uuid, tenant_id, 'live', now() from hub.deliveries where status = 1 order by id limit 1`)
+	for _, analyzed := range []string{"", "analyze hub.events; analyze hub.deliveries; analyze hub.attempts"} {
+		c.exec(analyzed)
+		deciding, locked, err := c.maintenance.CountReads(t.Context(), c.day[1:])
+		require.NoError(t, err)
+		require.Less(t, deciding, int64(100))
+		require.Less(t, locked, int64(500))
+	}
+	require.NoError(t, c.maintenance.EnforceRetention(t.Context()))
+	require.Equal(t, []int{21, 21, 21}, []int{c.rows("deliveries"), c.rows("events"), c.rows("attempts")})
+	c.balanced()
+}
+
+// A day that would be locked for too long stays as it was, and is compacted another time.
+func TestCompactionGivesUp(t *testing.T) {
+	t.Parallel()
+	c := newCompactTest(t, 190, 10)
+	c.exec(`create function an_hour() returns trigger language plpgsql as $$ begin perform pg_sleep(3600); return new; end $$`)
+	c.exec(`create trigger slow before insert on hub.compacted_days for each row execute function an_hour()`)
+	c.maintenance.LimitLocked(50 * time.Millisecond)
+	require.ErrorContains(t, c.maintenance.EnforceRetention(t.Context()), "locked for too long")
+	require.Equal(t, []int{200, 200, 200}, []int{c.rows("deliveries"), c.rows("events"), c.rows("attempts")})
+	var left int
+	require.NoError(t, c.pool.QueryRow(t.Context(), `select (select count(*) from pg_class where relname like '%kept%') + (select count(*) from hub.compacted_days)`).Scan(&left))
+	require.Zero(t, left)
+	c.balanced()
+	c.exec(`drop trigger slow on hub.compacted_days`)
+	c.maintenance.LimitLocked(time.Minute)
+	require.NoError(t, c.maintenance.EnforceRetention(t.Context()))
+	require.Equal(t, 10, c.rows("deliveries"))
+	c.balanced()
+}
+
 // What changes while a day is compacted is not lost: deliveries that are sent meanwhile,
 // payloads that are erased.
 func TestCompactionUnderChange(t *testing.T) {

@@ -35,6 +35,8 @@ type Maintenance struct {
 	countFailed FailureCounter
 
 	auditRetention time.Duration // 0: the audit log is kept
+	isBounded      bool          // nothing is too old by this process's clock alone
+	lockedFor      time.Duration // longestLocked
 
 	onAbandoned func(targets int) // nil: not counted
 }
@@ -45,7 +47,7 @@ type FailureCounter func(product string, deliveries int)
 // NewMaintenance returns the maintenance job; retention is how long payloads,
 // deliveries and attempts are kept.
 func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, countFailed FailureCounter) *Maintenance {
-	return &Maintenance{pool: pool, log: log, now: now, retention: retention, countFailed: countFailed}
+	return &Maintenance{pool: pool, log: log, now: now, retention: retention, countFailed: countFailed, lockedFor: longestLocked}
 }
 
 // OnAbandoned makes the job call count with the number of endpoints and integrations
@@ -59,6 +61,13 @@ func (m *Maintenance) OnAbandoned(count func(targets int)) *Maintenance {
 // before that.
 func (m *Maintenance) WithAuditRetention(retention time.Duration) *Maintenance {
 	m.auditRetention = retention
+	return m
+}
+
+// BoundedByDatabase makes the job end nothing before it is too old by the database's clock too.
+// Where the process's clock is the real one, this belongs to it.
+func (m *Maintenance) BoundedByDatabase() *Maintenance {
+	m.isBounded = true
 	return m
 }
 

@@ -16,8 +16,8 @@ import (
 
 // failParked fails deliveries that were parked for too long, oldest first and in batches:
 // one statement for a whole backlog might time out.
-func (m *Maintenance) failParked(ctx context.Context) error {
-	for before := m.now().Add(-ledger.MaxParkedAge); ; {
+func (m *Maintenance) failParked(ctx context.Context, now time.Time) error {
+	for before := now.Add(-ledger.MaxParkedAge); ; {
 		n, err := m.failSomeParked(ctx, before)
 		if dberr.IsLockTimeout(err) {
 			m.log.Info("deliveries that were parked for too long are failed later: another transaction keeps an ordering key locked")

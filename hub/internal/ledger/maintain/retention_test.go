@@ -1,0 +1,82 @@
+package maintain_test
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/internal/ledger/maintain"
+)
+
+// A day that cannot be dropped keeps nothing else: what was parked for too long expires, targets
+// that are not in use stop to collect, and old rows go.
+func TestRetentionGoesOnBehindADayThatFails(t *testing.T) {
+	t.Parallel()
+	c := newCompactTest(t, 20, 10)
+	failed := 0
+	clock := hubtest.NewClock(time.Now().Add(16 * day))
+	m := maintain.NewMaintenance(c.pool, slog.New(slog.DiscardHandler), clock.Now, 3*day, func(_ string, n int) { failed += n })
+	c.exec(`update hub.endpoints set enabled = false where id = $1`, c.target[0])
+	c.exec(`insert into hub.login_failures (account_hash, ip) values ('a', 'b')`)
+	c.exec(`create view a_view as select * from hub.attempts_` + c.day) // PostgreSQL drops no table that a view reads
+	require.ErrorContains(t, m.EnforceRetention(t.Context()), "dropping the partitions of", "a view reads it")
+	require.Equal(t, 10, failed)
+	var left, abandoned int
+	require.NoError(t, c.pool.QueryRow(t.Context(), `
+		select (select count(*) from hub.login_failures), (select count(*) from hub.endpoints where abandoned_at is not null)`).Scan(&left, &abandoned))
+	require.Equal(t, []int{0, 1}, []int{left, abandoned})
+	require.Equal(t, 30, c.rows("deliveries"))
+	c.exec(`drop view a_view`)
+	require.NoError(t, m.EnforceRetention(t.Context()))
+	require.NoError(t, c.pool.QueryRow(t.Context(), `select count(*) from pg_class where relname like '%' || $1 || '%'`, c.day).Scan(&left))
+	require.Zero(t, left)
+}
+
+// A process whose clock jumps ahead ends nothing that is young by the database's clock, and
+// says that one of the two is wrong.
+func TestRetentionOfAProcessWhoseClockJumped(t *testing.T) {
+	t.Parallel()
+	d := newDrainTest(t)
+	var log bytes.Buffer
+	clock := hubtest.NewClock(time.Now())
+	m := maintain.NewMaintenance(d.pool, slog.New(slog.NewTextHandler(&log, nil)), clock.Now, 3*day, nobody).WithAuditRetention(30 * day).BoundedByDatabase()
+	d.exec(`update hub.endpoints set enabled = false where id = $1`, d.target[0])
+	parked := d.park(3, d.target[0])
+	d.exec(`insert into hub.login_failures (account_hash, ip) values ('a', 'b')`)
+	d.exec(`insert into hub.idempotency (tenant_id, environment, key, body_hash, seq, event_id, deliveries) values ($1, 'live', 'k', '', $1, 1, 1)`, d.target[0])
+	kept := func() (n int) {
+		t.Helper()
+		require.NoError(t, d.pool.QueryRow(t.Context(), `
+			select (select count(*) from hub.deliveries where status = 2) + (select count(*) from hub.endpoints where abandoned_at is null and not enabled)
+				+ (select count(*) from hub.login_failures) + (select count(*) from hub.idempotency) + (select count(*) from hub.audit_partitions())`).Scan(&n))
+		return n
+	}
+	require.NoError(t, m.EnforceRetention(t.Context()))
+	before := kept()
+	require.NotContains(t, log.String(), "clock")
+	clock.Advance(60 * day)
+	require.NoError(t, m.EnforceRetention(t.Context()))
+	require.GreaterOrEqual(t, kept(), before)
+	require.Contains(t, log.String(), "this machine's clock and the database's differ")
+	var isReady bool
+	require.NoError(t, d.pool.QueryRow(t.Context(), `select to_regclass('hub.events_p' || to_char($1::timestamptz at time zone 'UTC', 'YYYYMMDD')) is not null`, clock.Now()).Scan(&isReady))
+	require.True(t, isReady, "the ids of this process have its time")
+
+	// What is old by both goes, and a clock that is behind decides too.
+	d.exec(`update hub.login_failures set at = at - interval '70 minutes'`)
+	clock.Advance(-60*day - 30*time.Minute)
+	log.Reset()
+	require.NoError(t, m.EnforceRetention(t.Context()))
+	require.GreaterOrEqual(t, kept(), before)
+	require.NotContains(t, log.String(), "clock")
+	clock.Advance(30 * time.Minute)
+	require.NoError(t, m.EnforceRetention(t.Context()))
+	require.NotEmpty(t, parked)
+	var failures int
+	require.NoError(t, d.pool.QueryRow(t.Context(), `select count(*) from hub.login_failures`).Scan(&failures))
+	require.Zero(t, failures)
+}
