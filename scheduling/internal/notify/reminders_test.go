@@ -73,6 +73,23 @@ func TestRemindersFollowTheAppointment(t *testing.T) {
 	require.Zero(t, org.Count("scheduling.reminders where appointment_id = $1 and offset_minutes = 60", moved["appointment_id"]))
 }
 
+// A reminder that was sent for the time before a move is none for the new time.
+func TestRemindersAfterALateMove(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	org.OK(200, "PUT", "/organization/settings", object{"reminder_offsets_minutes": []int{1440, 120}})
+	booked := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
+	org.WaitForEmails("gil@example.com", 1)
+	org.AdvanceClock(71 * time.Hour)
+	org.RunJob("reminders")
+	org.WaitForEmails("gil@example.com", 2)
+	org.OK(200, "PUT", "/appointments/"+booked["appointment_id"].(string), object{"start_at": org.At(7 * 24 * time.Hour)})
+	org.WaitForEmails("gil@example.com", 3)
+	org.AdvanceClock(6*24*time.Hour + 2*time.Hour)
+	org.RunJob("reminders")
+	org.WaitForEmails("gil@example.com", 4)
+}
+
 // After an outage only the nearest reminder goes out, and none once it has begun.
 func TestLateReminders(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (t *Tx) prepareReminder(ctx context.Context, due DueReminder) (reminder Rem
 		return reminder, r, false, err
 	}
 	nearer, err := t.HasNearerReminder(ctx, dbgen.HasNearerReminderParams{
-		OrgID: due.OrgID, AppointmentID: due.AppointmentID, Channel: due.Channel, OffsetMinutes: due.OffsetMinutes, Now: t.now,
+		OrgID: due.OrgID, AppointmentID: due.AppointmentID, Channel: due.Channel, OffsetMinutes: due.OffsetMinutes, Now: t.now, StartAt: appointment.StartAt,
 	})
 	if err != nil {
 		return reminder, r, false, err

@@ -86,7 +86,8 @@ func (q *Queries) DueReminders(ctx context.Context, now time.Time, rowLimit int)
 
 const hasNearerReminder = `-- name: HasNearerReminder :one
 select exists(select from scheduling.reminders where org_id = $1 and appointment_id = $2 and channel = $3
-and offset_minutes < $4 and due_at <= $5::timestamptz) as found
+and offset_minutes < $4 and due_at <= $5::timestamptz
+and due_at + offset_minutes * interval '1 minute' = $6::timestamptz) as found
 `
 
 type HasNearerReminderParams struct {
@@ -95,8 +96,10 @@ type HasNearerReminderParams struct {
 	Channel       string
 	OffsetMinutes int
 	Now           time.Time
+	StartAt       time.Time
 }
 
+// A reminder of an earlier start of the appointment does not count.
 func (q *Queries) HasNearerReminder(ctx context.Context, arg HasNearerReminderParams) (bool, error) {
 	row := q.db.QueryRow(ctx, hasNearerReminder,
 		arg.OrgID,
@@ -104,6 +107,7 @@ func (q *Queries) HasNearerReminder(ctx context.Context, arg HasNearerReminderPa
 		arg.Channel,
 		arg.OffsetMinutes,
 		arg.Now,
+		arg.StartAt,
 	)
 	var found bool
 	err := row.Scan(&found)

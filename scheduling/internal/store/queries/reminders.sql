@@ -15,8 +15,10 @@ select * from scheduling.reminders where org_id = $1 and appointment_id = $2 and
 and sent_at is null for update;
 
 -- name: HasNearerReminder :one
+-- A reminder of an earlier start of the appointment does not count.
 select exists(select from scheduling.reminders where org_id = @org_id and appointment_id = @appointment_id and channel = @channel
-and offset_minutes < @offset_minutes and due_at <= @now::timestamptz) as found;
+and offset_minutes < @offset_minutes and due_at <= @now::timestamptz
+and due_at + offset_minutes * interval '1 minute' = sqlc.arg('start_at')::timestamptz) as found;
 
 -- name: SetReminderClaim :exec
 update scheduling.reminders set claimed_at = sqlc.narg('claimed_at'), retry_at = sqlc.narg('retry_at'), attempts = @attempts
