@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -191,20 +192,33 @@ func TestChaosReceiverDownForADay(t *testing.T) {
 	require.Zero(t, balance.Duplicated)
 }
 
-// A delivery that stays parked for 15 days is failed, with the reason.
+// A delivery that stays parked for 15 days is failed, with the reason, by both the hub's clock
+// and the database's. A hub whose clock alone is as far says that one of them is wrong. The hub
+// that accepts the event lives in the past, so that its id is old enough at the end.
 func TestChaosParkedForTooLong(t *testing.T) {
 	t.Parallel()
+	const longest, hour = 15 * 24 * time.Hour, time.Hour
 	bed := newTestbed(t, receiver.Options{})
 	replica := bed.newReplica("a")
+	replica.clockOffset = -longest - hour
 	replica.startReady()
 	bed.setUp(replica)
 	publisher := bed.startPublisher()
 	publisher.publishOne(replica, goneType)
 	gone := bed.goneEndpoint
 	bed.await(2*recoveryTime, "it is parked", func() bool { return len(bed.deliveries(gone, "parked")) == 1 })
-	replica.restartAt(15*24*time.Hour - time.Hour)
+	parkedFor := func(age time.Duration) {
+		_, err := bed.pool.Exec(t.Context(), `update hub.deliveries set parked_at = now() - $1::interval, finished_at = now() - $1::interval where status = 2`, age)
+		require.NoError(t, err)
+	}
+	parkedFor(longest - hour)
+	replica.restartAt(3 * hour)
+	bed.await(recoveryTime, "it says that its clock is wrong", func() bool { return strings.Contains(replica.process.LogTail(), "decides about what is too old to keep") })
 	require.Equal(t, "parked", bed.deliveries(gone, "")[0].Status)
-	replica.restartAt(15*24*time.Hour + time.Hour)
+	replica.restartAt(0)
+	require.Equal(t, "parked", bed.deliveries(gone, "")[0].Status)
+	parkedFor(longest + hour)
+	replica.restartAt(0)
 	bed.await(recoveryTime, "it is given up", func() bool { return bed.deliveries(gone, "")[0].Status == "failed" })
 	require.Equal(t, "expired", bed.deliveries(gone, "")[0].Reason)
 	bed.unparked = 1
