@@ -213,7 +213,9 @@ func TestChaosParkedForTooLong(t *testing.T) {
 	}
 	parkedFor(longest - hour)
 	replica.restartAt(3 * hour)
-	bed.await(recoveryTime, "it says that its clock is wrong", func() bool { return strings.Contains(replica.process.LogTail(), "decides about what is too old to keep") })
+	bed.await(recoveryTime, "it says that its clock is wrong", func() bool {
+		return strings.Contains(replica.process.LogTail(), "decides about what is too old to keep")
+	})
 	require.Equal(t, "parked", bed.deliveries(gone, "")[0].Status)
 	replica.restartAt(0)
 	require.Equal(t, "parked", bed.deliveries(gone, "")[0].Status)
