@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -192,6 +193,7 @@ type stepResult struct {
 	events   []uuid.UUID // erased
 	failed   []failedDelivery
 	isErased bool // only the deletion event is left
+	isLost   bool // the deletion event left the log too early: nobody knows whose data it is
 }
 
 func (d *stepResult) add(other stepResult) {
@@ -240,6 +242,10 @@ func (e *Eraser) postpone(ctx context.Context, seq uuid.UUID) {
 // recordStep counts and logs what a step committed.
 func (e *Eraser) recordStep(j job, d stepResult) {
 	e.recordErased(d)
+	if d.isLost {
+		e.log.Error("a person's payloads were not erased: the deletion event is not in the log any more; publish the deletion again",
+			"erasure", j.seq, "tenant_id", j.tenant, "environment", j.environment)
+	}
 	if d.isErased && j.isWholeTenant {
 		e.log.Info("erased the log of a tenant that was deleted", "tenant_id", j.tenant, "environment", j.environment,
 			"payloads", j.events+len(d.events), "deliveries_failed", j.failed+len(d.failed))
@@ -262,17 +268,33 @@ func (e *Eraser) recordErased(d stepResult) {
 	}
 }
 
-func (j *job) step(ctx context.Context, tx pgx.Tx) (stepResult, error) {
+func (j *job) step(ctx context.Context, tx pgx.Tx) (d stepResult, err error) {
 	switch {
 	case j.startedAt == nil:
 		return stepResult{}, j.start(ctx, tx)
 	case j.erasedAt != nil:
 		return j.finish(ctx, tx)
 	case j.upto != nil:
-		return j.walk(ctx, tx)
+		d, err = j.walk(ctx, tx)
 	default:
-		return j.settle(ctx, tx)
+		d, err = j.settle(ctx, tx)
 	}
+	if errors.Is(err, errNoEvent) {
+		return stepResult{isLost: true}, j.giveUp(ctx, tx)
+	}
+	return d, err
+}
+
+// errNoEvent says that the deletion event of an erasure is not in the log any more.
+var errNoEvent = errors.New("the event of an erasure is gone")
+
+// giveUp ends an erasure of which nobody can tell the person: it is finished and nothing was
+// erased, which the audit log says too.
+func (j *job) giveUp(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `update hub.erasures set upto = null, cursor = null, held = '{}', finished_at = now() where seq = $1`, j.seq); err != nil {
+		return fmt.Errorf("ending an erasure: %w", err)
+	}
+	return j.audit(ctx, tx, http.StatusGone)
 }
 
 // start fixes what the erasure covers: everything accepted by now. Commits under way get
@@ -321,9 +343,12 @@ func (j *job) replaceOthers(ctx context.Context, tx pgx.Tx) error {
 // settle erases again the events that had leased deliveries. When none has, only the
 // deletion event is left.
 func (j *job) settle(ctx context.Context, tx pgx.Tx) (stepResult, error) {
-	deleted, err := j.loadPerson(ctx, tx)
-	if err != nil {
-		return stepResult{}, err
+	var deleted *person
+	if len(j.leased) > 0 {
+		var err error
+		if deleted, err = j.loadPerson(ctx, tx); err != nil {
+			return stepResult{}, err
+		}
 	}
 	batch, leased := j.leased[:min(len(j.leased), settleBatch)], j.leased[min(len(j.leased), settleBatch):]
 	d := stepResult{}
@@ -341,7 +366,7 @@ func (j *job) settle(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 		leased, batch = append(leased, stillLeased...), batch[n:]
 	}
 	d.isErased = len(leased) == 0
-	_, err = tx.Exec(ctx, `
+	_, err := tx.Exec(ctx, `
 		update hub.erasures set held = $2, events = events + $3, failed = failed + $4, due_at = now() + $5,
 			erased_at = case when $6 then now() end
 		where seq = $1`, j.seq, leased, len(d.events), len(d.failed), settleInterval, d.isErased)
@@ -352,7 +377,7 @@ func (j *job) settle(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 		if err := j.dropTraces(ctx, tx); err != nil {
 			return d, err
 		}
-		return d, j.audit(ctx, tx)
+		return d, j.audit(ctx, tx, http.StatusOK)
 	}
 	return d, nil
 }
@@ -378,13 +403,15 @@ func (j *job) finish(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 		}
 		return stepResult{}, nil
 	}
-	deleted, err := j.loadPerson(ctx, tx)
-	if err != nil {
-		return stepResult{}, err
-	}
-	d, _, err := erase(ctx, tx, deleted, events)
-	if err != nil {
-		return d, err
+	var d stepResult
+	if len(events) > 0 { // else retention has deleted it
+		deleted, err := j.loadPerson(ctx, tx)
+		if err != nil {
+			return stepResult{}, err
+		}
+		if d, _, err = erase(ctx, tx, deleted, events); err != nil {
+			return d, err
+		}
 	}
 	if _, err := tx.Exec(ctx, `update hub.erasures set finished_at = now(), events = events + $2 where seq = $1`, j.seq, len(d.events)); err != nil {
 		return d, fmt.Errorf("ending an erasure: %w", err)
@@ -416,7 +443,7 @@ func (j *job) isOver(ctx context.Context, tx pgx.Tx, events []logEvent) (bool, e
 }
 
 // loadPerson reads the person that the deletion event is about. Of a deleted tenant it is
-// everyone.
+// everyone. The error is errNoEvent where the event is gone.
 func (j *job) loadPerson(ctx context.Context, tx pgx.Tx) (*person, error) {
 	if j.isWholeTenant {
 		return &person{isEveryone: true}, nil
@@ -424,7 +451,10 @@ func (j *job) loadPerson(ctx context.Context, tx pgx.Tx) (*person, error) {
 	var body []byte
 	var id int64
 	err := tx.QueryRow(ctx, `select body, id from hub.events where seq = $1`, j.seq).Scan(&body, &id)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errNoEvent
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading the event of an erasure: %w", err)
 	}
 	traces, err := j.loadTraces(ctx, tx, id)
@@ -436,8 +466,9 @@ func (j *job) loadPerson(ctx context.Context, tx pgx.Tx) (*person, error) {
 	return deleted, nil
 }
 
-// audit records that the payloads of a person or a tenant were erased.
-func (j *job) audit(ctx context.Context, tx pgx.Tx) error {
+// audit records that the payloads of a person or a tenant were erased, or with another status that
+// they were not.
+func (j *job) audit(ctx context.Context, tx pgx.Tx, status int) error {
 	resource, id := "tenants", j.tenant.String()
 	if !j.isWholeTenant {
 		var event int64
@@ -449,7 +480,7 @@ func (j *job) audit(ctx context.Context, tx pgx.Tx) error {
 	}
 	err := dbgen.New(tx).RecordAudit(ctx, dbgen.RecordAuditParams{
 		ID: uuid.Must(uuid.NewV7()), ActorType: audit.ActorSystem, Action: "payloads.erase", Resource: resource, ResourceID: &id,
-		TenantID: &j.tenant, Status: 200,
+		TenantID: &j.tenant, Status: int32(status),
 	})
 	if err != nil {
 		return fmt.Errorf("recording an erasure in the audit log: %w", err)

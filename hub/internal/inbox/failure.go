@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
@@ -27,6 +28,8 @@ const insertFailed = `
 	values ($1, $2, $3, $4, $5, false, $6, true) on conflict do nothing`
 
 const lockFailed = `select seq from hub.received where integration_id = $1 and event_id = $2 and failed for update`
+
+const moveFailed = `update hub.received set seq = $3 where integration_id = $1 and event_id = $2`
 
 const countFailure = `
 	update hub.deliveries set attempts = attempts + 1, status_code = $2, response_body = $3, finished_at = now() where id = $1`
@@ -60,25 +63,37 @@ func (w *writer) insertFailure(ctx context.Context, r *pendingEvent) error {
 			return fmt.Errorf("storing a failed event: %w", err)
 		}
 		if inserted.RowsAffected() == 1 {
-			r.isRedelivery = false
-			statements := &bulk.Batch{}
-			w.queueLog(statements, []logEntry{{pendingEvent: r, status: statusFailed, code: problem.Status, reason: reasonHandleFailed, answer: answer}})
-			if err := statements.RunOn(ctx, tx.Conn()); err != nil {
-				return fmt.Errorf("logging a failed event: %w", err)
-			}
-			return nil
+			return w.logNewFailure(ctx, tx, r, problem.Status, answer)
 		}
 		var seq uuid.UUID
 		err = tx.QueryRow(ctx, lockFailed, r.IntegrationID, r.id).Scan(&seq)
 		if errors.Is(err, pgx.ErrNoRows) { // a retry has succeeded since
 			return nil
 		}
+		var counted pgconn.CommandTag
 		if err == nil {
-			_, err = tx.Exec(ctx, countFailure, logid.Delivery(seq, 1), problem.Status, answer)
+			counted, err = tx.Exec(ctx, countFailure, logid.Delivery(seq, 1), problem.Status, answer)
+		}
+		if err == nil && counted.RowsAffected() == 0 { // it has left the log
+			r.seq = logid.NewSeq(w.now())
+			if _, err = tx.Exec(ctx, moveFailed, r.IntegrationID, r.id, r.seq); err == nil {
+				return w.logNewFailure(ctx, tx, r, problem.Status, answer)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("counting a failed event: %w", err)
 		}
 		return nil
 	})
+}
+
+// logNewFailure logs an event that failed and that the log does not have.
+func (w *writer) logNewFailure(ctx context.Context, tx pgx.Tx, r *pendingEvent, status int, answer []byte) error {
+	r.isRedelivery = false
+	statements := &bulk.Batch{}
+	w.queueLog(statements, []logEntry{{pendingEvent: r, status: statusFailed, code: status, reason: reasonHandleFailed, answer: answer}})
+	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
+		return fmt.Errorf("logging a failed event: %w", err)
+	}
+	return nil
 }

@@ -315,3 +315,42 @@ func TestIDsAreDroppedAfter45Days(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2, 3}, left)
 }
+
+// An event that failed may come again when its day has left the log: it is logged anew, whether
+// it succeeds then or fails once more.
+func TestFailedEventComesAgainAfterItsDayWasDropped(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	id, tenant := integration(t, db)
+	b := newFailing(t, db, new(atomic.Int32))
+	entry := item(id, tenant, "x")
+	entry.Event.ID, entry.Event.Type, entry.Event.Environment = hub.FormatEventID(1), "patient.deleted", hub.Live
+	broken := errors.New("out of ink")
+	var dropped []uuid.UUID
+	drop := func() {
+		var seq uuid.UUID
+		require.NoError(t, db.QueryRow(t.Context(), `select seq from hub.received join hub.events using (seq)`).Scan(&seq))
+		require.NotContains(t, dropped, seq, "the tables of that day are gone")
+		dropped = append(dropped, seq)
+		_, err := db.Exec(t.Context(), `with gone as (delete from hub.deliveries) delete from hub.events`)
+		require.NoError(t, err)
+	}
+	b.err.Store(&broken)
+	for range 2 {
+		_, err := b.Store(t.Context(), entry)
+		require.Error(t, err)
+		got := log(t, db)
+		require.Len(t, got, 1)
+		require.Equal(t, []int{3, 1}, []int{got[0].Status, got[0].Attempts})
+		drop()
+	}
+	b.err.Store(nil)
+	outcome, err := b.Store(t.Context(), entry)
+	require.NoError(t, err)
+	require.Equal(t, inbox.Accepted, outcome)
+	require.Len(t, log(t, db), 1)
+	drop()
+	var known int
+	require.NoError(t, db.QueryRow(t.Context(), `select count(*) from hub.received join hub.erasures using (seq)`).Scan(&known))
+	require.Equal(t, 1, known, "its erasure finds it")
+}

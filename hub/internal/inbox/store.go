@@ -181,10 +181,15 @@ const selectReceivedSQL = `
 	join hub.received r using (integration_id, event_id)`
 
 // claimFailedSQL claims events whose effect failed before. Another writer with the same event
-// waits here and then finds it claimed.
+// waits here and then finds it claimed. One that has left the log since is logged again, with
+// a new seq.
 const claimFailedSQL = `
-	update hub.received r set failed = false, ignored = w.ignored from unnest($1::uuid[], $2::int8[], $3::bool[]) as w(integration_id, event_id, ignored)
-	where r.integration_id = w.integration_id and r.event_id = w.event_id and r.failed returning r.integration_id, r.event_id, r.seq`
+	update hub.received r set failed = false, ignored = w.ignored, seq = case when ` + isLoggedSQL + ` then r.seq else w.seq end
+	from unnest($1::uuid[], $2::int8[], $3::bool[], $4::uuid[]) as w(integration_id, event_id, ignored, seq)
+	where r.integration_id = w.integration_id and r.event_id = w.event_id and r.failed returning r.integration_id, r.event_id, r.seq, ` + isLoggedSQL
+
+// isLoggedSQL reports whether the log has the event of a row r of hub.received.
+const isLoggedSQL = `exists (select from hub.deliveries d where d.id = (overlay(r.seq::text placing '0001' from 33))::uuid)`
 
 const markIgnoredSQL = `
 	update hub.received r set ignored = true from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
@@ -240,8 +245,8 @@ func (w *writer) classify(ctx context.Context, tx pgx.Tx, batch []*pendingEvent,
 	for _, r := range batch {
 		r.err, r.isRedelivery = nil, false
 		earlier, isRepeated := received[r.key()]
-		if seq, failed := claimed[r.key()]; failed && earlier.hash == r.Hash {
-			r.seq, r.isRedelivery, isRepeated = seq, true, false
+		if c, failed := claimed[r.key()]; failed && earlier.hash == r.Hash {
+			r.seq, r.isRedelivery, isRepeated = c.seq, c.isLogged, false
 			delete(claimed, r.key())
 		}
 		switch {
@@ -290,26 +295,31 @@ func (w *writer) loadReceived(ctx context.Context, tx pgx.Tx, batch []*pendingEv
 	return received, nil
 }
 
+// claimedEvent is an event that failed before.
+type claimedEvent struct {
+	seq      uuid.UUID // in the log
+	isLogged bool      // the log has it still
+}
+
 // claimFailed claims the events of a batch that failed before and are repeated unchanged.
-// It returns their seqs in the log.
-func (w *writer) claimFailed(ctx context.Context, tx pgx.Tx, batch []*pendingEvent, received map[eventKey]receivedEvent) (map[eventKey]uuid.UUID, error) {
-	var integrations []uuid.UUID
+func (w *writer) claimFailed(ctx context.Context, tx pgx.Tx, batch []*pendingEvent, received map[eventKey]receivedEvent) (map[eventKey]claimedEvent, error) {
+	var integrations, seqs []uuid.UUID
 	var ids []int64
 	var ignored []bool
 	for _, r := range batch {
 		if earlier := received[r.key()]; earlier.failed && earlier.hash == r.Hash {
-			integrations, ids, ignored = append(integrations, r.IntegrationID), append(ids, r.id), append(ignored, !r.IsHandled)
+			integrations, ids, ignored, seqs = append(integrations, r.IntegrationID), append(ids, r.id), append(ignored, !r.IsHandled), append(seqs, r.seq)
 		}
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	claimed := make(map[eventKey]uuid.UUID, len(ids))
-	rows, err := tx.Query(ctx, claimFailedSQL, integrations, ids, ignored)
+	claimed := make(map[eventKey]claimedEvent, len(ids))
+	rows, err := tx.Query(ctx, claimFailedSQL, integrations, ids, ignored, seqs)
 	if err == nil {
 		var key eventKey
-		var seq uuid.UUID
-		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &seq}, func() error { claimed[key] = seq; return nil })
+		var c claimedEvent
+		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &c.seq, &c.isLogged}, func() error { claimed[key] = c; return nil })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("claiming failed events: %w", err)

@@ -80,3 +80,22 @@ func TestRetentionOfAProcessWhoseClockJumped(t *testing.T) {
 	require.NoError(t, d.pool.QueryRow(t.Context(), `select count(*) from hub.login_failures`).Scan(&failures))
 	require.Zero(t, failures)
 }
+
+// A deletion event stays in the log until what is about the person is erased, whoever gets it.
+// The rest of its day goes.
+func TestRetentionKeepsTheEventsOfErasures(t *testing.T) {
+	t.Parallel()
+	c := newCompactTest(t, 90, 10)
+	c.exec(`update hub.deliveries set status = 1, finished_at = now() where status = 2`)
+	c.exec(`delete from hub.deliveries where event_id = 1`) // nobody gets it
+	c.exec(`insert into hub.erasures (seq, tenant_id, environment) select seq, tenant_id, 'live' from hub.events where id in (1, 2)`)
+	for range 2 {
+		require.NoError(t, c.maintenance.EnforceRetention(t.Context()))
+		require.Equal(t, []int{1, 2, 1}, []int{c.rows("deliveries"), c.rows("events"), c.rows("attempts")})
+	}
+	c.exec(`update hub.erasures set erased_at = now()`)
+	require.NoError(t, c.maintenance.EnforceRetention(t.Context()))
+	var left int
+	require.NoError(t, c.pool.QueryRow(t.Context(), `select count(*) from pg_class where relname like '%' || $1 || '%'`, c.day).Scan(&left))
+	require.Zero(t, left)
+}
