@@ -245,7 +245,7 @@ func (r *RetryScheduler) releaseUnclaimed() {
 	ctx, cancel := context.WithTimeout(context.Background(), materializeTimeout)
 	defer cancel()
 	if err := r.dispatcher.ReleaseLeases(ctx, keptDeliveries(r.unclaimedRetries)); err != nil {
-		r.log.Warn("retries could not be left to other processes; those of them with a lease wait until it ends", "error", err)
+		r.log.Warn("retries could not be released to other processes; those with a lease wait until it ends", "error", err)
 	}
 }
 
