@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/messaging/internal/messagingtest"
 )
@@ -161,7 +162,7 @@ func TestExportIsCut(t *testing.T) {
 	require.NoError(t, err)
 	request.Header.Set("Authorization", "Bearer "+company.Token)
 	export := func(cut func()) (text []byte, err error) {
-		response, err := http.DefaultClient.Do(request)
+		response, err := hubtest.HTTPClient.Do(request)
 		require.NoError(t, err)
 		defer response.Body.Close()
 		require.Equal(t, 200, response.StatusCode)

@@ -214,7 +214,7 @@ func get(t *testing.T, address, token string) (status int, text string) {
 		return 599, err.Error()
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	if err != nil {
 		return 599, err.Error()
 	}

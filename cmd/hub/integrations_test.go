@@ -73,7 +73,7 @@ func (h *productHub) signUp(product, name string) (got signUpResponse) {
 // get reads a page of the hub.
 func (h *productHub) get(path string) string {
 	h.t.Helper()
-	res, err := http.Get(h.url + path)
+	res, err := hubtest.HTTPClient.Get(h.url + path)
 	require.NoError(h.t, err)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)

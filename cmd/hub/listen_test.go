@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 )
 
 const (
@@ -124,7 +125,7 @@ func TestListenAnswers(t *testing.T) {
 	require.Zero(t, r.wait())
 
 	r, address = startListen(t, "--status", "410", "--count", "1")
-	resp, err := http.Get(address)
+	resp, err := hubtest.HTTPClient.Get(address)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, 405, resp.StatusCode)

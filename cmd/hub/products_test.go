@@ -25,7 +25,7 @@ func TestHostedProducts(t *testing.T) {
 	req, err := http.NewRequest(http.MethodGet, s.url+"/scheduling/api/v1/integrations/status", http.NoBody)
 	require.NoError(t, err)
 	req.Header.Set("X-Integration-Key", key)
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	var status struct {

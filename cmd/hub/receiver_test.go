@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 )
 
 // receiver receives webhooks as a customer's program would.
@@ -81,7 +82,7 @@ func post(t *testing.T, url string, header http.Header, body []byte) (int, strin
 	if header != nil {
 		req.Header = header
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := hubtest.HTTPClient.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)

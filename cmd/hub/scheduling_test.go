@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/notes"
 	"integrationhub/scheduling"
 )
@@ -47,7 +48,7 @@ func TestSchedulingConnects(t *testing.T) {
 		req, err := http.NewRequest(http.MethodGet, h.url+path, nil)
 		require.NoError(t, err)
 		req.Header = header
-		res, err := http.DefaultClient.Do(req)
+		res, err := hubtest.HTTPClient.Do(req)
 		require.NoError(t, err)
 		require.Equal(t, 200, res.StatusCode)
 		require.NoError(t, json.NewDecoder(res.Body).Decode(&body))

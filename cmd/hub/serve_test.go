@@ -3,7 +3,6 @@ package main_test
 import (
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -192,7 +191,7 @@ func TestServeProduction(t *testing.T) {
 		"/scheduling/docs": 404, "/scheduling/openapi.json": 404, "/scheduling/health": 200,
 		"/messaging/sandbox/phones": 404, "/messaging/sandbox/phone": 404, // nobody simulates a network
 	} {
-		resp, err := http.Get(s.url + path)
+		resp, err := hubtest.HTTPClient.Get(s.url + path)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, status, resp.StatusCode, path)

@@ -142,7 +142,7 @@ func (s *hubProcess) awaitReady() error {
 		}
 		s.url = strings.TrimPrefix(s.url, "metrics at ")
 		s.url = strings.TrimSuffix(s.url, "/ready")
-		resp, err := http.Get(s.url + "/ready")
+		resp, err := hubtest.HTTPClient.Get(s.url + "/ready")
 		if err != nil {
 			continue
 		}
@@ -220,7 +220,7 @@ func (s *hubProcess) call(t *testing.T, method, path, body string, header ...str
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := hubtest.HTTPClient.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)

@@ -44,7 +44,7 @@ func (a *account) checkImport() string {
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", form.FormDataContentType())
 	request.Header.Set("Authorization", "Bearer "+a.token)
-	response, err := http.DefaultClient.Do(request)
+	response, err := hubtest.HTTPClient.Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	var made object

@@ -15,6 +15,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/module"
 )
 
@@ -115,7 +116,7 @@ func TestStreamClientDisconnects(t *testing.T) {
 			}
 		},
 	})
-	res, err := http.Get(base + "/endless")
+	res, err := hubtest.HTTPClient.Get(base + "/endless")
 	require.NoError(t, err)
 	_, err = io.ReadFull(res.Body, make([]byte, 1000))
 	require.NoError(t, err)

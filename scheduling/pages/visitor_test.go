@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"integrationhub/hub/hubtest"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 )
@@ -56,7 +58,7 @@ func (v *visitor) send(method, path, body string, headers ...string) *page {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
+	res, err := hubtest.HTTPClient.Transport.RoundTrip(r)
 	require.NoError(v.t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic/internal/clinictest"
+	"integrationhub/hub/hubtest"
 )
 
 // queryParameters returns the names of the query parameters of the document's GET operations,
 // by operation id.
 func queryParameters(clinic *clinictest.Clinic) map[string][]string {
 	clinic.T.Helper()
-	res, err := http.Get(clinic.Hub.Base + "/openapi.json")
+	res, err := hubtest.HTTPClient.Get(clinic.Hub.Base + "/openapi.json")
 	require.NoError(clinic.T, err)
 	defer res.Body.Close()
 	var document struct {

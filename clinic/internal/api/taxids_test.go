@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -21,7 +20,7 @@ type field struct {
 func textFields(clinic *clinictest.Clinic) (list []field) {
 	t := clinic.T
 	t.Helper()
-	res, err := http.Get(clinic.Hub.Base + "/openapi.json")
+	res, err := hubtest.HTTPClient.Get(clinic.Hub.Base + "/openapi.json")
 	require.NoError(t, err)
 	defer res.Body.Close()
 	type schema struct {

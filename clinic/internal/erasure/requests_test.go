@@ -2,7 +2,6 @@ package erasure_test
 
 import (
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -184,7 +183,7 @@ func TestSecretsStayEncrypted(t *testing.T) {
 	require.NotContains(t, clinic.Hub.Log(), clinictest.Phone)
 	clinic.Call("GET", "/fhir/Patient?name=Canary&phone="+url.QueryEscape(clinictest.Phone), nil)
 	clinic.Call("GET", "/nowhere/"+digits+"/Canary", nil)
-	res, err := http.Get(clinic.Hub.URL + "/metrics")
+	res, err := hubtest.HTTPClient.Get(clinic.Hub.URL + "/metrics")
 	require.NoError(t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)

@@ -19,6 +19,7 @@ import (
 
 	"integrationhub/cmd/bench/internal/receiver"
 	"integrationhub/cmd/bench/internal/records"
+	"integrationhub/hub/hubtest"
 )
 
 // clockShiftVariable is the environment variable that shifts the clock of a hub, in
@@ -150,7 +151,7 @@ func TestChaosClocksDisagree(t *testing.T) {
 func (h *replica) requireClock() {
 	t := h.bed.t
 	t.Helper()
-	resp, err := http.Get(h.baseURL() + "/health")
+	resp, err := hubtest.HTTPClient.Get(h.baseURL() + "/health")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	date, err := http.ParseTime(resp.Header.Get("Date"))

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/migrations"
 	"integrationhub/hub/module"
 )
@@ -105,7 +106,7 @@ func (h *Hub) call(t *testing.T, method, path string, header http.Header) (statu
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	require.NoError(t, err)
 	defer res.Body.Close()
 	body, err = io.ReadAll(res.Body)

@@ -254,7 +254,7 @@ func (h *Hub) CallAPI(method, path string, body, result any) {
 	require.NoError(h.t, err)
 	req.Header.Set("Authorization", "Bearer "+h.OperatorToken)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	require.NoError(h.t, err)
 	defer res.Body.Close()
 	require.Less(h.t, res.StatusCode, 300, "%s %s", method, path)

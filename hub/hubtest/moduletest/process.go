@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,7 +109,7 @@ func (k *HubProcess) Restart() {
 	cmd.Env = append(cmd.Env, k.settings...)
 	k.Process = hubtest.RunProcess(k.T, "hub", k.dir, cmd)
 	require.Eventually(k.T, func() bool {
-		res, err := http.Get("http://" + k.address + "/ready")
+		res, err := hubtest.HTTPClient.Get("http://" + k.address + "/ready")
 		if err != nil {
 			return false
 		}

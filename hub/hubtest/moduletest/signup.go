@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/config"
+	"integrationhub/hub/hubtest"
 )
 
 // checkSignUp requires that only operators create accounts where HUB_SIGN_UP says so.
@@ -73,7 +74,7 @@ func (r *sentRequest) repeat(t *testing.T, h *Hub, authorization string) (status
 	if authorization != "" {
 		req.Header.Set("Authorization", authorization)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	require.NoError(t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 
+	"integrationhub/hub/hubtest"
+
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -147,7 +149,7 @@ func (c *Document) read(asker *http.Request, base string) error {
 	if err != nil {
 		return err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,7 @@ func (b *bundle) call(method, path, credential, body string, headers ...string) 
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := hubtest.HTTPClient.Do(request)
 	require.NoError(b.t, err)
 	defer func() { _ = response.Body.Close() }()
 	got := answer{status: response.StatusCode, header: response.Header}

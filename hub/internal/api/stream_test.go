@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/internal/keys"
 )
 
@@ -37,7 +38,7 @@ func (b *bundle) listenAs(token, query string, headers ...string) <-chan map[str
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // where it is read
+	response, err := hubtest.HTTPClient.Do(request) //nolint:bodyclose // where it is read
 	require.NoError(b.t, err)
 	require.Equal(b.t, 200, response.StatusCode)
 	require.Equal(b.t, "text/event-stream", response.Header.Get("Content-Type"))

@@ -148,7 +148,7 @@ func (s served) send(t *testing.T, method, path string, body io.Reader, headers 
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := hubtest.HTTPClient.Transport.RoundTrip(req)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, res.Body.Close()) }()
 	raw, err := io.ReadAll(res.Body)
@@ -367,7 +367,7 @@ func TestTwoEncodingHeaders(t *testing.T) {
 	require.NoError(t, err)
 	req.Header["Content-Type"] = []string{asJSON}
 	req.Header["Content-Encoding"] = []string{"identity", "gzip"}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := hubtest.HTTPClient.Transport.RoundTrip(req)
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
 	require.Equal(t, 415, res.StatusCode)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"integrationhub/hub/hubtest"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 )
@@ -77,7 +79,7 @@ func TestBodyLimits(t *testing.T) {
 			req.Header.Set("Content-Type", test.media)
 			req.Header.Set("Authorization", "Bearer "+test.who)
 			req.Header.Set(headerUpload, test.claims)
-			res, err := http.DefaultClient.Do(req)
+			res, err := hubtest.HTTPClient.Do(req)
 			require.NoError(t, err)
 			text, err := io.ReadAll(res.Body)
 			require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/module"
 )
 
@@ -255,7 +256,7 @@ func TestFormErrorsOfEachProduct(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- app.Listener(listener) }()
 	for path, want := range map[string]any{"/a": "/a", "/b": "/b", "/c": nil} {
-		res, err := http.Post("http://"+listener.Addr().String()+path, "multipart/form-data; boundary=x", strings.NewReader("--x\r\ncut"))
+		res, err := hubtest.HTTPClient.Post("http://"+listener.Addr().String()+path, "multipart/form-data; boundary=x", strings.NewReader("--x\r\ncut"))
 		require.NoError(t, err)
 		var body map[string]any
 		require.NoError(t, json.NewDecoder(res.Body).Decode(&body))

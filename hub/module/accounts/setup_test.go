@@ -274,7 +274,7 @@ func (r *running) visit(method, address string, form url.Values, headers ...stri
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	require.NoError(r.t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)

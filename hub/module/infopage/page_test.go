@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/module/infopage"
 )
 
@@ -26,7 +27,7 @@ func get(t *testing.T, method, address, language string) response {
 	req, err := http.NewRequestWithContext(t.Context(), method, address, nil)
 	require.NoError(t, err)
 	req.Header.Set("Accept-Language", language)
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	require.NoError(t, err)
 	text, err := io.ReadAll(res.Body)
 	require.NoError(t, err)

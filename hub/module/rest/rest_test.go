@@ -153,7 +153,7 @@ func (c client) call(token, method, path, body string) response {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := hubtest.HTTPClient.Do(req)
 	require.NoError(c.t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/messaging/internal/messagingtest"
 )
 
@@ -40,7 +41,7 @@ type schemas map[string]any
 // loadBodies returns the schemas of a document and, by the operations' ids, those of JSON bodies.
 func loadBodies(c *messagingtest.Company) (all schemas, bodies map[string]object) {
 	c.T.Helper()
-	res, err := http.Get(c.Hub.Base + "/openapi.json")
+	res, err := hubtest.HTTPClient.Get(c.Hub.Base + "/openapi.json")
 	require.NoError(c.T, err)
 	defer res.Body.Close()
 	var document struct {

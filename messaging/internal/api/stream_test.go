@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/messaging/internal/messagingtest"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/store"
@@ -38,7 +39,7 @@ func openStream(t testing.TB, company *messagingtest.Company, query string, head
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := hubtest.HTTPClient.Do(request)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		cancel()

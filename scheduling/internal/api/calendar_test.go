@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
@@ -28,7 +29,7 @@ func TestCalendars(t *testing.T) {
 
 	feed := org.List("/professionals")[0]["calendar_feed_url"].(string)
 	read := func(address string) (int, string) {
-		res, err := http.Get(address)
+		res, err := hubtest.HTTPClient.Get(address)
 		require.NoError(t, err)
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
@@ -79,7 +80,7 @@ func status(t *testing.T, address string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := hubtest.HTTPClient.Do(request)
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	_, err = io.Copy(io.Discard, answer.Body)

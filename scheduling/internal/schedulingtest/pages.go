@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
 )
 
@@ -20,7 +21,7 @@ func (b *Bookable) SubmitBookingForm(form url.Values) moduletest.Response {
 		return moduletest.Response{Text: err.Error()}
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := http.DefaultTransport.RoundTrip(request)
+	res, err := hubtest.HTTPClient.Transport.RoundTrip(request)
 	if err != nil {
 		return moduletest.Response{Text: err.Error()}
 	}
@@ -35,7 +36,7 @@ func (b *Bookable) SubmitBookingForm(form url.Values) moduletest.Response {
 // GetPage returns the body of a page, read without credentials.
 func GetPage(t testing.TB, url string) string {
 	t.Helper()
-	res, err := http.Get(url)
+	res, err := hubtest.HTTPClient.Get(url)
 	require.NoError(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"integrationhub/hub/hubtest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -299,7 +301,7 @@ func (b *Bridge) Post(t testing.TB, connection int64, body []byte, signature str
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-Webhook-Signature", signature)
-	response, err := http.DefaultClient.Do(request)
+	response, err := hubtest.HTTPClient.Do(request)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	return response.StatusCode
