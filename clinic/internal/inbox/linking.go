@@ -14,6 +14,7 @@ import (
 
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/tx"
 )
 
 // ContinueLinking is a run of [LinkingJob]: it settles more entries of a linking for some
@@ -42,11 +43,12 @@ func (s *Service) advanceLinking(ctx context.Context, run linkingRun) (hasMore b
 			return err
 		}
 		linking, err := tx.Linking(ctx, run.Clinic, run.Env, run.ID)
+		if errors.Is(err, pgx.ErrNoRows) { // it has ended
+			hasMore = false
+			return nil
+		}
 		if err == nil {
 			hasMore, err = s.join(tx).advanceLinking(ctx, linking)
-		}
-		if errors.Is(err, pgx.ErrNoRows) { // it has ended
-			hasMore, err = false, nil
 		}
 		return err
 	})
@@ -67,8 +69,13 @@ func (t *transaction) advanceLinking(ctx context.Context, linking store.Linking)
 		return false, err
 	}
 	locked, err := t.LockLinking(ctx, linking.ClinicID, linking.Env, linking.ID)
-	if err != nil {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows): // it has ended
+		return false, nil
+	case err != nil:
 		return false, err
+	case locked.PatientID != linking.PatientID: // merged into another patient
+		return false, tx.ErrConflict
 	}
 	if locked.AfterID != linking.AfterID {
 		return true, nil // another run has advanced it
@@ -90,7 +97,8 @@ func (t *transaction) advanceLinking(ctx context.Context, linking store.Linking)
 	return true, t.AdvanceLinking(ctx, dbgen.AdvanceLinkingParams{ClinicID: linking.ClinicID, Env: linking.Env, ID: linking.ID, AfterAt: last.OccurredAt, AfterID: last.ID})
 }
 
-// lockPatientsOf locks the patient of a linking, and those for whom rows are meant, by id.
+// lockPatientsOf locks the patient of a linking, and those for whom rows are meant, by id. A
+// patient who was merged into another meanwhile is a [tx.ErrConflict].
 func (t *transaction) lockPatientsOf(ctx context.Context, linking store.Linking, rows []dbgen.WaitingEntriesRow) error {
 	patients := []uuid.UUID{linking.PatientID}
 	for _, row := range rows {
@@ -100,7 +108,11 @@ func (t *transaction) lockPatientsOf(ctx context.Context, linking store.Linking,
 	}
 	slices.SortFunc(patients, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	for _, patient := range slices.Compact(patients) {
-		if _, err := t.LockPatientShared(ctx, linking.ClinicID, linking.Env, patient); err != nil {
+		_, err := t.LockPatientShared(ctx, linking.ClinicID, linking.Env, patient)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return tx.ErrConflict
+		}
+		if err != nil {
 			return err
 		}
 	}

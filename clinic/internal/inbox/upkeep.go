@@ -24,7 +24,7 @@ const upkeepBatch = 500
 
 // Upkeep deletes the entries of all clinics that were open or settled for too long. It hashes the
 // e-mail addresses of entries from before there were such hashes, and masks the ids of appointments
-// from before they were masked.
+// from before they were masked. It plans the linkings anew, should a run of theirs have been lost.
 func (s *Service) Upkeep(ctx context.Context) error {
 	return errors.Join(
 		s.deleteInBatches(ctx, func(tx *store.Tx) (int64, error) {
@@ -36,7 +36,33 @@ func (s *Service) Upkeep(ctx context.Context) error {
 		}),
 		s.addEmailHashes(ctx),
 		s.maskStoredIDs(ctx),
+		s.enqueueLinkings(ctx),
 	)
+}
+
+// enqueueLinkings plans a run for each linking that has none waiting: the events of a number wait
+// behind its linking.
+func (s *Service) enqueueLinkings(ctx context.Context) error {
+	params := dbgen.ListLinkingsParams{RowLimit: upkeepBatch}
+	for {
+		var page []dbgen.ListLinkingsRow
+		err := s.store.InTx(ctx, "planning linkings", func(tx *store.Tx) (err error) {
+			if page, err = tx.ListLinkings(ctx, params); err != nil {
+				return err
+			}
+			for _, row := range page {
+				if err := s.join(tx).enqueueLinking(ctx, linkingRun{row.ClinicID, row.Env, row.ID}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || len(page) < upkeepBatch {
+			return err
+		}
+		last := page[len(page)-1]
+		params.ClinicID, params.Env, params.ID = last.ClinicID, string(last.Env), last.ID
+	}
 }
 
 // maskStoredIDs replaces the ids of appointments that are CPFs, from before they were masked when

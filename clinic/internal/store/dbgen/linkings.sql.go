@@ -220,6 +220,50 @@ func (q *Queries) Linking(ctx context.Context, clinicID uuid.UUID, env hub.Envir
 	return i, err
 }
 
+const listLinkings = `-- name: ListLinkings :many
+select clinic_id, env, id from clinic.linkings where (clinic_id, env, id) > ($1::uuid, $2::text, $3::uuid)
+order by clinic_id, env, id limit $4::int
+`
+
+type ListLinkingsParams struct {
+	ClinicID uuid.UUID
+	Env      string
+	ID       uuid.UUID
+	RowLimit int
+}
+
+type ListLinkingsRow struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	ID       uuid.UUID
+}
+
+// Of all clinics, after a key.
+func (q *Queries) ListLinkings(ctx context.Context, arg ListLinkingsParams) ([]ListLinkingsRow, error) {
+	rows, err := q.db.Query(ctx, listLinkings,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListLinkingsRow{}
+	for rows.Next() {
+		var i ListLinkingsRow
+		if err := rows.Scan(&i.ClinicID, &i.Env, &i.ID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockLinking = `-- name: LockLinking :one
 select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2 and id = $3 for update
 `

@@ -8,6 +8,11 @@ select * from clinic.linkings where clinic_id = $1 and env = $2 and id = $3;
 -- name: LockLinking :one
 select * from clinic.linkings where clinic_id = $1 and env = $2 and id = $3 for update;
 
+-- name: ListLinkings :many
+-- Of all clinics, after a key.
+select clinic_id, env, id from clinic.linkings where (clinic_id, env, id) > (@clinic_id::uuid, @env::text, @id::uuid)
+order by clinic_id, env, id limit @row_limit::int;
+
 -- name: FindLinking :one
 -- The linking in progress for a phone key, or for a ticket or appointment.
 select * from clinic.linkings where clinic_id = @clinic_id and env = @env
