@@ -326,3 +326,60 @@ func TestLinkingBringsCancellationsWithoutANumber(t *testing.T) {
 	require.Equal(t, map[any]any{"c1": "cancelled"}, storedStatuses(other))
 	require.Nil(t, clinic.Get("/patients/" + other)["next_appointment"])
 }
+
+// A run that read its linking before the patient was merged into another goes on for that one.
+func TestLinkingContinuesAfterMerge(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	merged, survivor := clinic.AddPatient(clinictest.Phone), clinic.AddPatient("+5511900001111")
+	const all = 450
+	AddWaitingEvents(clinic, stranger, messages(all, stranger)...)
+	clinic.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	resume := PauseJob(clinic, "linking")
+	clinic.OK(200, "POST", InboxEntry(clinic, "event_type = 'contact.created'")+"/link", object{"patient_id": merged})
+
+	// The merge is first in the queue for the patient's row, the run second.
+	lock, err := clinic.Hub.Host.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = lock.Rollback(t.Context()) }()
+	_, err = lock.Exec(t.Context(), `select from clinic.patients where clinic_id = $1 and id = $2 for update`, clinic.ID, merged)
+	require.NoError(t, err)
+	merging := make(chan answer, 1)
+	go func() {
+		merging <- clinic.Call("POST", "/patients/"+merged+"/merge", object{"into": survivor})
+	}()
+	requireWaiter(clinic, "LockPatients")
+	resume()
+	requireWaiter(clinic, "LockPatientShared")
+	require.NoError(t, lock.Rollback(t.Context()))
+	response := <-merging
+	require.Equal(t, 200, response.Status, response.Text)
+	WaitForLinking(clinic)
+	requireEachOnce(clinic, survivor, all+1)
+}
+
+// requireWaiter waits until a query waits for a lock.
+func requireWaiter(clinic *clinictest.Clinic, query string) {
+	clinic.T.Helper()
+	require.Eventually(clinic.T, func() bool {
+		return clinic.QueryInt(`select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database()
+			and wait_event_type = 'Lock' and query like '-- name: ' || $2 || ' %'`, query) == 1
+	}, clinictest.Timeout, clinictest.Tick)
+}
+
+// The upkeep plans a run for a linking whose run is lost.
+func TestUpkeepContinuesLinking(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	patient := clinic.AddPatient(clinictest.Phone)
+	const all = 300
+	AddWaitingEvents(clinic, stranger, messages(all, stranger)...)
+	clinic.ConnectPeer("messaging").Send("ignored", "contact.created", object{"phone": stranger, "name": "Ana"})
+	resume := PauseJob(clinic, "linking")
+	clinic.OK(200, "POST", InboxEntry(clinic, "event_type = 'contact.created'")+"/link", object{"patient_id": patient})
+	clinic.Exec(`delete from hub.jobs where $1::uuid is not null and job = 'linking'`)
+	resume()
+	require.NoError(t, clinic.Job("inbox").Run(t.Context(), nil))
+	WaitForLinking(clinic)
+	requireEachOnce(clinic, patient, all+1)
+}
