@@ -67,7 +67,7 @@ func (s *Service) drawPendingSecret(i *integration.Integration) error {
 		// ended: let the new secret be the one that wins.
 		over = secrets.Current
 	}
-	i.PendingSecret = nil
+	i.PendingSecret, i.RotationOverlap = nil, nil
 	if secret := drawSecret(over); secret != "" {
 		i.PendingSecret = i.SealSecret(s.Box, secret)
 	}
@@ -124,7 +124,11 @@ func (s *Service) promotePendingSecret(i *integration.Integration, sent integrat
 		return err
 	}
 	if stored.Current != "" && stored.Current != stored.Pending {
-		i.PreviousSecret, i.PreviousSecretExpiresAt = i.Secret, new(s.Now().Add(overlap))
+		validFor := overlap
+		if i.RotationOverlap != nil {
+			validFor = *i.RotationOverlap
+		}
+		i.PreviousSecret, i.PreviousSecretExpiresAt = i.Secret, new(s.Now().Add(validFor))
 	}
 	i.Secret, i.PendingSecret = i.PendingSecret, nil
 	return nil

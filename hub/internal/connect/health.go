@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,11 +14,7 @@ import (
 	"integrationhub/hub/internal/store"
 )
 
-const (
-	probeInterval = time.Minute // plus or minus a tenth
-	pollInterval  = time.Second // how often due registrations and probes are looked for
-	batchSize     = 16          // integrations whose peers are called at once
-)
+const probeInterval = time.Minute // plus or minus a tenth
 
 // ProbeResult is the outcome of a health probe.
 type ProbeResult struct {
@@ -27,67 +22,6 @@ type ProbeResult struct {
 	Peer        hub.Status
 	Err         error // nil = the peer is healthy
 	Duration    time.Duration
-}
-
-// Run carries out registrations and probes as they fall due, until ctx ends. It begins with
-// [Service.ScheduleOutdated].
-func (s *Service) Run(ctx context.Context) {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	isFailing, hasLooked := false, false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			var err error
-			if !hasLooked {
-				err = s.ScheduleOutdated(ctx)
-				hasLooked = err == nil
-			}
-			if err == nil {
-				err = s.RunDue(ctx)
-			}
-			if err != nil && !isFailing && ctx.Err() == nil {
-				s.Log.Warn("looking after integrations failed; trying again", "error", err)
-			}
-			isFailing = err != nil
-		}
-	}
-}
-
-// RunDue carries out the registrations and probes that are due now and waits for them.
-func (s *Service) RunDue(ctx context.Context) error {
-	for {
-		now := s.Now()
-		registrations, err := s.integrations().ClaimDueRegistrations(ctx, now, now.Add(firstRetry), batchSize)
-		if err != nil {
-			return err
-		}
-		probes, err := s.integrations().ClaimDueProbes(ctx, s.Now(), s.nextProbe(), batchSize)
-		if err != nil {
-			return err
-		}
-		var calls sync.WaitGroup
-		for _, id := range registrations {
-			calls.Go(func() {
-				if _, err := s.reregister(ctx, id); err != nil && ctx.Err() == nil {
-					s.Log.Warn("registering with a peer again failed", "integration_id", id, "error", err)
-				}
-			})
-		}
-		for _, id := range probes {
-			calls.Go(func() {
-				if _, err := s.Probe(ctx, id, integration.Filter{}); err != nil && ctx.Err() == nil {
-					s.Log.Warn("recording a probe failed", "integration_id", id, "error", err)
-				}
-			})
-		}
-		calls.Wait()
-		if len(registrations) < batchSize && len(probes) < batchSize {
-			return nil
-		}
-	}
 }
 
 // nextProbe returns when an integration is probed next; random, so that probes spread.

@@ -79,8 +79,8 @@ func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration
 		switch {
 		case i.Disabled || i.RevokedAt != nil: // since the call began
 			return nil
-		case i.Handshake != sent.Handshake:
-			// Another process connected concurrently. Which registration reached the peer
+		case i.Handshake != sent.Handshake || i.Rotations != sent.Rotations:
+			// Another process connected or rotated the secret concurrently. Which registration reached the peer
 			// last is not known, so the peer is registered with once more.
 			i.ScheduleRegistration(now)
 		case isOtherAccount(peerErr):

@@ -41,7 +41,8 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integra
 		return View{}, "", err
 	}
 	product, _ := s.Products(tenant.Product)
-	if i, err = s.beginRotation(ctx, product, id); err != nil {
+	i, hasScheduled, err := s.beginRotation(ctx, product, id, overlap)
+	if err != nil {
 		return View{}, "", err
 	}
 	secrets, err := i.OpenSecrets(s.Box)
@@ -56,12 +57,12 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integra
 		}
 	}
 	if peerErr != nil {
-		if err := s.undoRotation(ctx, i, peerErr); err != nil {
+		if err := s.undoRotation(ctx, i, hasScheduled, peerErr); err != nil {
 			return View{}, "", err
 		}
 		return View{}, "", peerErr
 	}
-	if i, err = s.finishRotation(ctx, i, tenant.Product, answer, overlap); err != nil {
+	if i, err = s.finishRotation(ctx, i, tenant.Product, answer); err != nil {
 		return View{}, "", err
 	}
 	view, err := s.view(ctx, i)
@@ -69,11 +70,13 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integra
 }
 
 // beginRotation stores the new secret as pending, and a new key if the peer can be called.
-func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UUID) (integration.Integration, error) {
-	return s.updateLocked(ctx, id, func(i *integration.Integration, tx pgx.Tx) error {
+// hasScheduled reports whether it scheduled a registration: none was due.
+func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UUID, overlap time.Duration) (i integration.Integration, hasScheduled bool, err error) {
+	i, err = s.updateLocked(ctx, id, func(i *integration.Integration, tx pgx.Tx) error {
 		if err := i.CanRotate(); err != nil {
 			return err
 		}
+		earlier := i.PendingSecret
 		if err := s.drawPendingSecret(i); err != nil {
 			return err
 		}
@@ -82,20 +85,26 @@ func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UU
 			e.RetryAfter = settling
 			return e
 		}
+		if len(earlier) > 0 { // the peer may have it
+			i.PreviousSecret, i.PreviousSecretExpiresAt = earlier, new(s.Now().Add(DefaultOverlap))
+		}
+		i.Rotations++
+		i.RotationOverlap = &overlap
 		if !i.IsReachable() {
 			return nil
 		}
-		if i.NextRegistrationAt == nil { // in case this process dies: another one completes the rotation
+		if hasScheduled = i.NextRegistrationAt == nil; hasScheduled { // in case this process dies: another one completes the rotation
 			i.ScheduleRegistration(s.Now().Add(firstRetry))
 		}
 		return s.setPendingLocalKey(ctx, tx, product, i, "")
 	})
+	return i, hasScheduled, err
 }
 
 // finishRotation puts into force what the peer received with sent. If another handshake
 // brought another secret since, the rotation fails and a registration is scheduled: the
 // peer has to learn what is in force.
-func (s *Service) finishRotation(ctx context.Context, sent integration.Integration, localProduct string, answer hub.RegistrationResponse, overlap time.Duration) (integration.Integration, error) {
+func (s *Service) finishRotation(ctx context.Context, sent integration.Integration, localProduct string, answer hub.RegistrationResponse) (integration.Integration, error) {
 	isOvertaken := false
 	i, err := s.update(ctx, sent.ID, integration.Filter{}, func(i *integration.Integration, tx pgx.Tx) error {
 		if isOvertaken = !bytes.Equal(i.PendingSecret, sent.PendingSecret); isOvertaken {
@@ -104,13 +113,7 @@ func (s *Service) finishRotation(ctx context.Context, sent integration.Integrati
 			}
 			return nil
 		}
-		if err := s.completeRegistration(ctx, dbgen.New(tx), i, sent, localProduct, answer); err != nil {
-			return err
-		}
-		if i.PreviousSecretExpiresAt != nil {
-			i.PreviousSecretExpiresAt = new(s.Now().Add(overlap))
-		}
-		return nil
+		return s.completeRegistration(ctx, dbgen.New(tx), i, sent, localProduct, answer)
 	})
 	if err == nil && isOvertaken {
 		err = hub.Errorf(hub.ErrConflict, "handshake_overtook", "The integration was connected anew meanwhile, with a secret of its own; try again.")
@@ -121,17 +124,20 @@ func (s *Service) finishRotation(ctx context.Context, sent integration.Integrati
 // undoRotation keeps what was in force before the rotation. Unless the peer refused the new
 // secret, it may have stored it and failed to respond: the new secret stays acceptable as the
 // previous one, and the peer is registered with again, with the secret in force. Else both sides
-// would sign with different secrets once the overlap is over.
-func (s *Service) undoRotation(ctx context.Context, sent integration.Integration, peerErr error) error {
+// would sign with different secrets once the overlap is over. A refusal withdraws the
+// registration that the rotation scheduled, but no other: that one may be what heals an earlier
+// rotation, or retries a failed registration.
+func (s *Service) undoRotation(ctx context.Context, sent integration.Integration, hasScheduled bool, peerErr error) error {
 	_, err := s.update(ctx, sent.ID, integration.Filter{}, func(i *integration.Integration, _ pgx.Tx) error {
 		if i.PendingLocalKeyID == nil || sent.PendingLocalKeyID == nil || *i.PendingLocalKeyID != *sent.PendingLocalKeyID {
 			return nil
 		}
-		i.PreviousSecret, i.PreviousSecretExpiresAt, i.PendingSecret = i.PendingSecret, new(s.Now().Add(DefaultOverlap)), nil
-		i.PendingLocalKey, i.PendingLocalKeyID = nil, nil
-		if hasRefused(peerErr) {
+		if !hasRefused(peerErr) {
+			i.PreviousSecret, i.PreviousSecretExpiresAt = i.PendingSecret, new(s.Now().Add(DefaultOverlap))
+		} else if hasScheduled && i.NextRegistrationAt != nil && i.NextRegistrationAt.Equal(*sent.NextRegistrationAt) {
 			i.NextRegistrationAt = nil
 		}
+		i.PendingSecret, i.PendingLocalKey, i.PendingLocalKeyID = nil, nil, nil
 		return nil
 	})
 	return err

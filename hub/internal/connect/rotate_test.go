@@ -186,3 +186,117 @@ func TestSecretOfAPeerThatCameBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, beatable, b.connection(made.ID).Secret(), "it knows no other")
 }
+
+// A peer stored a rotated secret and failed to respond, and refuses the next rotation: what heals
+// the first one stays due, and its secret stays acceptable until then.
+func TestRefusedRotationKeepsWhatHealsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 401, 429} {
+		b, p := setup(t), newPeer(t)
+		made := b.connected(p)
+		inForce := b.connection(made.ID).Secret()
+		rotate := func(status int) (sent string) {
+			p.set(func(p *plainPeer) { p.register = answering(status, `{}`) })
+			_, _, err := b.RotateSecret(t.Context(), made.ID, integration.Filter{}, time.Hour)
+			require.Error(t, err)
+			calls := p.seen("/register")
+			return calls[len(calls)-1].fields["webhook_secret"].(string)
+		}
+		stored := rotate(503)
+		b.clock.Advance(10 * time.Second)
+		rotate(status)
+		require.True(t, b.verifies(made.ID, stored))
+		p.set(func(p *plainPeer) { p.register = answering(200, `{}`) })
+		b.later(2 * time.Minute)
+		calls := p.seen("/register")
+		require.Equal(t, inForce, calls[len(calls)-1].fields["webhook_secret"], status)
+		require.Equal(t, inForce, b.connection(made.ID).Secret())
+	}
+}
+
+// A rotation that the peer refuses leaves the retries of a registration that failed as they were.
+func TestRefusedRotationKeepsRetries(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	p.set(func(p *plainPeer) { p.register = answering(500, `{}`) })
+	_, err := b.Connect(t.Context(), b.request(p))
+	require.NoError(t, err)
+	b.clock.Advance(25 * time.Hour)
+	require.NoError(t, b.RunDue(t.Context()))
+	require.Equal(t, statusError, b.get(made.ID).Status)
+	p.set(func(p *plainPeer) { p.register = answering(401, `{}`) })
+	_, _, err = b.RotateSecret(t.Context(), made.ID, integration.Filter{}, time.Hour)
+	require.Error(t, err)
+	require.NotNil(t, b.get(made.ID).NextRegistrationAt)
+	p.set(func(p *plainPeer) { p.register = answering(200, `{}`) })
+	b.later(20 * time.Minute)
+	require.Equal(t, statusActive, b.get(made.ID).Status)
+}
+
+// A registration that another process began before a rotation may reach the peer after it, with
+// the secret from before: the peer is registered with once more.
+func TestRegistrationAcrossARotation(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	p.set(func(p *plainPeer) { p.register = answering(503, `{}`) })
+	_, _, err := b.RotateSecret(t.Context(), made.ID, integration.Filter{}, time.Hour)
+	require.Error(t, err)
+	isCalled, release := make(chan struct{}), make(chan struct{})
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			close(isCalled)
+			<-release
+			answering(200, `{}`)(w, r)
+		}
+	})
+	b.clock.Advance(2 * time.Minute)
+	isDone := make(chan error, 1)
+	go func() { isDone <- b.service(nil).RunDue(context.WithoutCancel(t.Context())) }()
+	<-isCalled
+	p.set(func(p *plainPeer) { p.register = answering(200, `{}`) })
+	_, secret, err := b.RotateSecret(t.Context(), made.ID, integration.Filter{}, time.Hour)
+	require.NoError(t, err)
+	close(release)
+	require.NoError(t, <-isDone)
+	require.Equal(t, secret, b.connection(made.ID).Secret())
+	require.NoError(t, b.RunDue(t.Context()))
+	calls := p.seen("/register")
+	require.Len(t, calls, 5, "connected, rotated in vain, registered by another process, rotated, once more")
+	require.Equal(t, secret, calls[4].fields["webhook_secret"])
+}
+
+// Whoever completes the rotation of a process that died keeps the overlap that was asked for. Until
+// the peer takes the secret the integration stays in use.
+func TestRotationOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	leaked := b.connection(made.ID).Secret()
+	hide := func(from, to string) {
+		_, err := b.db.Exec(context.Background(), `alter table hub.`+from+` rename to `+to)
+		require.NoError(t, err)
+	}
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			hide("integrations", "hidden") // the process can store nothing any more
+			answering(200, `{}`)(w, r)
+		}
+	})
+	_, _, err := b.RotateSecret(t.Context(), made.ID, integration.Filter{}, 0)
+	require.Error(t, err)
+	hide("hidden", "integrations")
+	calls := p.seen("/register")
+	sent := calls[len(calls)-1].fields["webhook_secret"].(string)
+	for _, status := range []int{503, 401, 429} {
+		p.set(func(p *plainPeer) { p.register = answering(status, `{}`) })
+		b.later(time.Hour)
+		require.Equal(t, statusActive, b.get(made.ID).Status, status)
+		require.True(t, b.verifies(made.ID, sent), "the peer may have stored it")
+	}
+	p.set(func(p *plainPeer) { p.register = answering(200, `{}`) })
+	b.later(time.Hour)
+	require.Equal(t, sent, b.connection(made.ID).Secret())
+	require.False(t, b.verifies(made.ID, leaked), "no overlap was asked for")
+}

@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	idRetention   = 45 * 24 * time.Hour // longer than the oldest accepted event, and than any delivery stays parked
 	purgeInterval = time.Hour
 	purgeBatch    = 5000 // rows in one statement
 )
@@ -33,12 +32,12 @@ func RunPurge(ctx context.Context, db *pgxpool.Pool, log *slog.Logger, now func(
 	}
 }
 
-// Purge deletes the event ids that are expired at a time.
+// Purge deletes the event ids that are expired at a time and by the database's clock: 45 days old.
 func Purge(ctx context.Context, db *pgxpool.Pool, now time.Time) error {
 	queries := dbgen.New(db)
 	for _, deleteBatch := range []func(context.Context, time.Time, int32) (int64, error){queries.DeleteOldReceived, queries.DeleteOldRefused} {
 		for {
-			deleted, err := deleteBatch(ctx, now.Add(-idRetention), purgeBatch)
+			deleted, err := deleteBatch(ctx, now, purgeBatch)
 			if err != nil {
 				return store.Wrap("dropping old ids of received events", err)
 			}

@@ -43,7 +43,8 @@ type Integration struct {
 	PreviousSecret          []byte
 	PreviousSecretExpiresAt *time.Time
 	PendingSecret           []byte
-	RemoteKey               []byte // the peer's key, for our calls
+	RotationOverlap         *time.Duration // set while PendingSecret is a rotation's: how long the one before stays valid
+	RemoteKey               []byte         // the peer's key, for our calls
 	RemoteKeyLast4          string
 	PreviousRemoteKey       []byte // tried when the peer refuses RemoteKey
 	IsLink                  bool   // this hub issued RemoteKey, for a link of two of its accounts
@@ -55,6 +56,7 @@ type Integration struct {
 	AccountSince      *time.Time // when another account's integration ended here; nil = never
 
 	Handshake            int32      // number of the newest handshake
+	Rotations            int32      // of the webhook secret that were begun
 	NextRegistrationAt   *time.Time // nil = none is due
 	RegistrationFailures int32      // of our registration, in a row
 	RegisteredAt         *time.Time // the last success of our registration

@@ -119,6 +119,7 @@ func (r Repository) Save(ctx context.Context, i Integration) (Integration, error
 	row, err := r.queries.UpdateIntegration(ctx, dbgen.UpdateIntegrationParams{
 		ID: i.ID, Status: string(i.Status), Disabled: i.Disabled, ApiUrl: i.APIURL, WebhookUrl: i.WebhookURL, PeerWebhookUrl: i.PeerWebhookURL,
 		Secret: i.Secret, PreviousSecret: i.PreviousSecret, PreviousExpiresAt: i.PreviousSecretExpiresAt, PendingSecret: i.PendingSecret,
+		Rotations: i.Rotations, RotationOverlapSeconds: i.rotationOverlapSeconds(),
 		RemoteKey: i.RemoteKey, RemoteLast4: i.RemoteKeyLast4, PreviousRemoteKey: i.PreviousRemoteKey, Link: i.IsLink,
 		PendingKey: i.PendingLocalKey, PendingKeyID: i.PendingLocalKeyID, Features: i.Features, Enabled: i.Uses, EventTypes: i.EventTypes,
 		PeerIntegrationID: pointer.NilIfZero(i.PeerIntegrationID), PeerAccount: pointer.NilIfZero(i.PeerAccount), AccountSince: i.AccountSince,
@@ -202,6 +203,7 @@ func fromRow(row dbgen.Integration) Integration {
 		APIURL: row.ApiUrl, WebhookURL: row.WebhookUrl, PeerWebhookURL: row.PeerWebhookUrl,
 		EventTypes: row.EventTypes, Features: row.Features, Uses: row.Enabled, Ordered: row.Ordered,
 		Secret: row.Secret, PreviousSecret: row.PreviousSecret, PreviousSecretExpiresAt: row.PreviousExpiresAt, PendingSecret: row.PendingSecret,
+		Rotations: row.Rotations, RotationOverlap: rotationOverlap(row.RotationOverlapSeconds),
 		RemoteKey: row.RemoteKey, RemoteKeyLast4: row.RemoteLast4, PreviousRemoteKey: row.PreviousRemoteKey, IsLink: row.Link,
 		PendingLocalKey: row.PendingKey, PendingLocalKeyID: row.PendingKeyID,
 		PeerIntegrationID: pointer.ValueOrZero(row.PeerIntegrationID), PeerAccount: pointer.ValueOrZero(row.PeerAccount), AccountSince: row.AccountSince,

@@ -75,6 +75,21 @@ func (s Secrets) Connection(i *Integration, localProduct string, now time.Time) 
 	return c
 }
 
+// rotationOverlapSeconds returns RotationOverlap as it is stored: only with a pending secret.
+func (i *Integration) rotationOverlapSeconds() *int32 {
+	if i.RotationOverlap == nil || len(i.PendingSecret) == 0 {
+		return nil
+	}
+	return new(int32(i.RotationOverlap.Seconds()))
+}
+
+func rotationOverlap(seconds *int32) *time.Duration {
+	if seconds == nil {
+		return nil
+	}
+	return new(time.Duration(*seconds) * time.Second)
+}
+
 // SealSecret encrypts a webhook secret of the integration.
 func (i *Integration) SealSecret(box Sealer, secret string) []byte {
 	return box.Seal([]byte(secret), SecretContext(i.ID))

@@ -97,9 +97,13 @@ func (i *Integration) FailRegistration(reason string) {
 }
 
 // OverlapsSecrets reports whether an integration in use accepts two secrets, of which either may
-// be the peer's: a registration of ours that fails puts neither out of force.
+// be the peer's: the one before is still valid, or a rotation has not ended. A registration of
+// ours that fails puts neither out of force.
 func (i *Integration) OverlapsSecrets(now time.Time) bool {
-	return i.Status == StatusActive && len(i.PendingSecret) == 0 && i.PreviousSecretExpiresAt != nil && now.Before(*i.PreviousSecretExpiresAt)
+	if len(i.PendingSecret) > 0 {
+		return i.Status == StatusActive && i.RotationOverlap != nil
+	}
+	return i.Status == StatusActive && i.PreviousSecretExpiresAt != nil && now.Before(*i.PreviousSecretExpiresAt)
 }
 
 // PostponeRefresh records that the peer did not take a registration for other events, or of the

@@ -57,7 +57,7 @@ insert into hub.integrations (id, tenant_id, environment, product, status, webho
 values ($1, $2, $3, $4, 'inactive', $5, 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered, rotations, rotation_overlap_seconds
 `
 
 type BeginHandshakeParams struct {
@@ -127,6 +127,8 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.ErrorAt,
 		&i.Link,
 		&i.Ordered,
+		&i.Rotations,
+		&i.RotationOverlapSeconds,
 	)
 	return i, err
 }
@@ -224,11 +226,14 @@ func (q *Queries) ClaimDueRegistrations(ctx context.Context, arg ClaimDueRegistr
 
 const deleteOldReceived = `-- name: DeleteOldReceived :execrows
 delete from hub.received where (integration_id, event_id) in (
-    select r.integration_id, r.event_id from hub.received r where r.received_at < $1::timestamptz limit $2)
+    select r.integration_id, r.event_id from hub.received r
+    where r.received_at < least($1::timestamptz, now()) - interval '45 days' limit $2)
 `
 
-func (q *Queries) DeleteOldReceived(ctx context.Context, before time.Time, rowLimit int32) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteOldReceived, before, rowLimit)
+// 45 days are longer than the oldest accepted event, and than any delivery stays parked. A process
+// whose clock is ahead deletes none that is not old by the database's clock too.
+func (q *Queries) DeleteOldReceived(ctx context.Context, at time.Time, rowLimit int32) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteOldReceived, at, rowLimit)
 	if err != nil {
 		return 0, err
 	}
@@ -237,11 +242,12 @@ func (q *Queries) DeleteOldReceived(ctx context.Context, before time.Time, rowLi
 
 const deleteOldRefused = `-- name: DeleteOldRefused :execrows
 delete from hub.refused where seq in (
-    select r.seq from hub.refused r where r.created_at < $1::timestamptz limit $2)
+    select r.seq from hub.refused r
+    where r.created_at < least($1::timestamptz, now()) - interval '45 days' limit $2)
 `
 
-func (q *Queries) DeleteOldRefused(ctx context.Context, before time.Time, rowLimit int32) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteOldRefused, before, rowLimit)
+func (q *Queries) DeleteOldRefused(ctx context.Context, at time.Time, rowLimit int32) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteOldRefused, at, rowLimit)
 	if err != nil {
 		return 0, err
 	}
@@ -267,7 +273,7 @@ func (q *Queries) ExpireOtherKeys(ctx context.Context, arg ExpireOtherKeysParams
 }
 
 const integrationByID = `-- name: IntegrationByID :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered from hub.integrations
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered, rotations, rotation_overlap_seconds from hub.integrations
 where id = $1
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -331,6 +337,8 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.ErrorAt,
 		&i.Link,
 		&i.Ordered,
+		&i.Rotations,
+		&i.RotationOverlapSeconds,
 	)
 	return i, err
 }
@@ -379,7 +387,7 @@ func (q *Queries) IntegrationKeyByHash(ctx context.Context, arg IntegrationKeyBy
 }
 
 const integrationWithProduct = `-- name: IntegrationWithProduct :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered, rotations, rotation_overlap_seconds from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
 `
 
 type IntegrationWithProductParams struct {
@@ -440,12 +448,14 @@ func (q *Queries) IntegrationWithProduct(ctx context.Context, arg IntegrationWit
 		&i.ErrorAt,
 		&i.Link,
 		&i.Ordered,
+		&i.Rotations,
+		&i.RotationOverlapSeconds,
 	)
 	return i, err
 }
 
 const integrationsOfTenants = `-- name: IntegrationsOfTenants :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, i.ordered, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, i.ordered, i.rotations, i.rotation_overlap_seconds, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
 from (select unnest($1::uuid[]) as tenant_id, unnest($2::text[]) as environment) wanted
 join hub.integrations i on i.tenant_id = wanted.tenant_id and i.environment = wanted.environment
 join hub.tenants t on t.id = i.tenant_id
@@ -515,6 +525,8 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 			&i.Integration.ErrorAt,
 			&i.Integration.Link,
 			&i.Integration.Ordered,
+			&i.Integration.Rotations,
+			&i.Integration.RotationOverlapSeconds,
 			&i.Tenant.ID,
 			&i.Tenant.Product,
 			&i.Tenant.Name,
@@ -536,7 +548,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, i.ordered, t.product as own_product, t.name as tenant_name
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, i.ordered, i.rotations, i.rotation_overlap_seconds, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 where ($1::uuid is null or i.tenant_id = $1)
   and ($2::text is null or i.environment = $2::text)
@@ -625,6 +637,8 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.ErrorAt,
 			&i.Integration.Link,
 			&i.Integration.Ordered,
+			&i.Integration.Rotations,
+			&i.Integration.RotationOverlapSeconds,
 			&i.OwnProduct,
 			&i.TenantName,
 		); err != nil {
@@ -639,7 +653,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 }
 
 const lockIntegration = `-- name: LockIntegration :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered from hub.integrations where id = $1 for update
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered, rotations, rotation_overlap_seconds from hub.integrations where id = $1 for update
 `
 
 func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integration, error) {
@@ -693,6 +707,8 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.ErrorAt,
 		&i.Link,
 		&i.Ordered,
+		&i.Rotations,
+		&i.RotationOverlapSeconds,
 	)
 	return i, err
 }
@@ -701,7 +717,7 @@ const lockOrCreateIntegration = `-- name: LockOrCreateIntegration :one
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
 values ($1, $2, $3, $4, 'inactive', $5)
 on conflict (tenant_id, environment, product) do update set updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered, rotations, rotation_overlap_seconds
 `
 
 type LockOrCreateIntegrationParams struct {
@@ -770,6 +786,8 @@ func (q *Queries) LockOrCreateIntegration(ctx context.Context, arg LockOrCreateI
 		&i.ErrorAt,
 		&i.Link,
 		&i.Ordered,
+		&i.Rotations,
+		&i.RotationOverlapSeconds,
 	)
 	return i, err
 }
@@ -904,7 +922,7 @@ func (q *Queries) ScheduleOutdatedRegistrations(ctx context.Context, arg Schedul
 }
 
 const setIntegrationOrdered = `-- name: SetIntegrationOrdered :one
-update hub.integrations set ordered = $1, updated_at = now() where id = $2 returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered
+update hub.integrations set ordered = $1, updated_at = now() where id = $2 returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered, rotations, rotation_overlap_seconds
 `
 
 func (q *Queries) SetIntegrationOrdered(ctx context.Context, ordered bool, iD uuid.UUID) (Integration, error) {
@@ -958,6 +976,8 @@ func (q *Queries) SetIntegrationOrdered(ctx context.Context, ordered bool, iD uu
 		&i.ErrorAt,
 		&i.Link,
 		&i.Ordered,
+		&i.Rotations,
+		&i.RotationOverlapSeconds,
 	)
 	return i, err
 }
@@ -1004,52 +1024,54 @@ const updateIntegration = `-- name: UpdateIntegration :one
 update hub.integrations
 set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url = $5,
     secret = $6, previous_secret = $7, previous_expires_at = $8,
-    pending_secret = $9, remote_key = $10, remote_last4 = $11,
-    previous_remote_key = $12, link = $13,
-    pending_key = $14, pending_key_id = $15,
-    features = $16, enabled = $17, event_types = $18,
-    peer_integration_id = $19, peer_account = $20, account_since = $21, register_at = $22, register_tries = $23,
-    registered_at = $24, registered_events = $25, peer_registered_at = $26, last_error = $27,
-    failures = $28, successes = $29, unauthorized_since = $30,
-    next_probe_at = $31, revoked_at = $32, updated_at = now()
-where id = $33
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered
+    pending_secret = $9, rotations = $10, rotation_overlap_seconds = $11, remote_key = $12, remote_last4 = $13,
+    previous_remote_key = $14, link = $15,
+    pending_key = $16, pending_key_id = $17,
+    features = $18, enabled = $19, event_types = $20,
+    peer_integration_id = $21, peer_account = $22, account_since = $23, register_at = $24, register_tries = $25,
+    registered_at = $26, registered_events = $27, peer_registered_at = $28, last_error = $29,
+    failures = $30, successes = $31, unauthorized_since = $32,
+    next_probe_at = $33, revoked_at = $34, updated_at = now()
+where id = $35
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at, link, ordered, rotations, rotation_overlap_seconds
 `
 
 type UpdateIntegrationParams struct {
-	Status            string
-	Disabled          bool
-	ApiUrl            string
-	WebhookUrl        string
-	PeerWebhookUrl    string
-	Secret            []byte
-	PreviousSecret    []byte
-	PreviousExpiresAt *time.Time
-	PendingSecret     []byte
-	RemoteKey         []byte
-	RemoteLast4       string
-	PreviousRemoteKey []byte
-	Link              bool
-	PendingKey        []byte
-	PendingKeyID      *uuid.UUID
-	Features          []string
-	Enabled           []string
-	EventTypes        []string
-	PeerIntegrationID *string
-	PeerAccount       *string
-	AccountSince      *time.Time
-	RegisterAt        *time.Time
-	RegisterTries     int32
-	RegisteredAt      *time.Time
-	RegisteredEvents  []string
-	PeerRegisteredAt  *time.Time
-	LastError         *string
-	Failures          int32
-	Successes         int32
-	UnauthorizedSince *time.Time
-	NextProbeAt       *time.Time
-	RevokedAt         *time.Time
-	ID                uuid.UUID
+	Status                 string
+	Disabled               bool
+	ApiUrl                 string
+	WebhookUrl             string
+	PeerWebhookUrl         string
+	Secret                 []byte
+	PreviousSecret         []byte
+	PreviousExpiresAt      *time.Time
+	PendingSecret          []byte
+	Rotations              int32
+	RotationOverlapSeconds *int32
+	RemoteKey              []byte
+	RemoteLast4            string
+	PreviousRemoteKey      []byte
+	Link                   bool
+	PendingKey             []byte
+	PendingKeyID           *uuid.UUID
+	Features               []string
+	Enabled                []string
+	EventTypes             []string
+	PeerIntegrationID      *string
+	PeerAccount            *string
+	AccountSince           *time.Time
+	RegisterAt             *time.Time
+	RegisterTries          int32
+	RegisteredAt           *time.Time
+	RegisteredEvents       []string
+	PeerRegisteredAt       *time.Time
+	LastError              *string
+	Failures               int32
+	Successes              int32
+	UnauthorizedSince      *time.Time
+	NextProbeAt            *time.Time
+	RevokedAt              *time.Time
+	ID                     uuid.UUID
 }
 
 // Everything a handshake may change. Probes have statements of their own.
@@ -1064,6 +1086,8 @@ func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationPa
 		arg.PreviousSecret,
 		arg.PreviousExpiresAt,
 		arg.PendingSecret,
+		arg.Rotations,
+		arg.RotationOverlapSeconds,
 		arg.RemoteKey,
 		arg.RemoteLast4,
 		arg.PreviousRemoteKey,
@@ -1138,6 +1162,8 @@ func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationPa
 		&i.ErrorAt,
 		&i.Link,
 		&i.Ordered,
+		&i.Rotations,
+		&i.RotationOverlapSeconds,
 	)
 	return i, err
 }

@@ -57,7 +57,7 @@ order by i.id desc limit sqlc.arg(row_limit);
 update hub.integrations
 set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg(api_url), webhook_url = sqlc.arg(webhook_url), peer_webhook_url = sqlc.arg(peer_webhook_url),
     secret = sqlc.narg(secret), previous_secret = sqlc.narg(previous_secret), previous_expires_at = sqlc.narg(previous_expires_at),
-    pending_secret = sqlc.narg(pending_secret), remote_key = sqlc.narg(remote_key), remote_last4 = sqlc.arg(remote_last4),
+    pending_secret = sqlc.narg(pending_secret), rotations = sqlc.arg(rotations), rotation_overlap_seconds = sqlc.narg(rotation_overlap_seconds), remote_key = sqlc.narg(remote_key), remote_last4 = sqlc.arg(remote_last4),
     previous_remote_key = sqlc.narg(previous_remote_key), link = sqlc.arg(link),
     pending_key = sqlc.narg(pending_key), pending_key_id = sqlc.narg(pending_key_id),
     features = sqlc.arg(features), enabled = sqlc.arg(enabled), event_types = sqlc.arg(event_types),
@@ -138,12 +138,16 @@ select * from hub.keys where hash = sqlc.arg(hash) and tenant_id = sqlc.arg(tena
   and revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz);
 
 -- name: DeleteOldReceived :execrows
+-- 45 days are longer than the oldest accepted event, and than any delivery stays parked. A process
+-- whose clock is ahead deletes none that is not old by the database's clock too.
 delete from hub.received where (integration_id, event_id) in (
-    select r.integration_id, r.event_id from hub.received r where r.received_at < sqlc.arg(before)::timestamptz limit sqlc.arg(row_limit));
+    select r.integration_id, r.event_id from hub.received r
+    where r.received_at < least(sqlc.arg(at)::timestamptz, now()) - interval '45 days' limit sqlc.arg(row_limit));
 
 -- name: DeleteOldRefused :execrows
 delete from hub.refused where seq in (
-    select r.seq from hub.refused r where r.created_at < sqlc.arg(before)::timestamptz limit sqlc.arg(row_limit));
+    select r.seq from hub.refused r
+    where r.created_at < least(sqlc.arg(at)::timestamptz, now()) - interval '45 days' limit sqlc.arg(row_limit));
 
 -- name: IntegrationsOfTenants :many
 -- Integrations of pairs of tenant and environment, with their tenants.
