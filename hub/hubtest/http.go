@@ -7,4 +7,3 @@ import "net/http"
 // http.DefaultTransport, and a POST that another test of the process is just
 // writing to one of them fails.
 var HTTPClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-

@@ -101,6 +101,12 @@ func (r *OwnedRedisServer) Start() {
 	require.NoError(r.t, r.proc.start())
 }
 
+// Freeze stops the server where it is: connections stay open, nothing is answered.
+func (r *OwnedRedisServer) Freeze() { r.proc.signal(syscall.SIGSTOP) }
+
+// Thaw ends Freeze.
+func (r *OwnedRedisServer) Thaw() { r.proc.signal(syscall.SIGCONT) }
+
 // FlushAll deletes everything it holds, as if its data had been lost.
 func (r *OwnedRedisServer) FlushAll() {
 	r.t.Helper()
@@ -182,6 +188,14 @@ func (p *redisProcess) start() error {
 	}
 	p.running = running
 	return nil
+}
+
+func (p *redisProcess) signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running != nil {
+		_ = p.running.Signal(s)
+	}
 }
 
 // awaitReady returns when the server answers, and is the one we started: on a

@@ -158,6 +158,46 @@ func TestAlertByMail(t *testing.T) {
 	n.ok(204, "DELETE", "/alerts/"+id, "")
 }
 
+// A disabled alert mails nothing, nor what happened before it was disabled once it is enabled again.
+func TestDisabledAlertByMail(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.start(t, nil)
+	a := n.account()
+	id := n.ok(201, "POST", "/alerts", `{"kind":"email","target":"ops@example.com","events":["hub.*"]}`)["id"].(string)
+	n.ok(201, "POST", "/alerts", `{"kind":"email","target":"others@example.com","events":["hub.*"]}`)
+	signal := func(mails int) { // and waits until the other alert has its mail
+		p.signal(t, a.tenant, 1)
+		require.Eventually(t, func() bool {
+			_, err := p.pool.Exec(t.Context(), `update hub.alerts set mailed_at = mailed_at - interval '1 minute'`)
+			require.NoError(t, err)
+			return len(n.mails("others@example.com")) == mails
+		}, 2*soon, 5*tick)
+		p.noWork(t)
+	}
+	signal(1)
+	require.Len(t, n.mails("ops@example.com"), 1)
+	notice := func() {
+		_, err := p.pool.Exec(t.Context(), `insert into hub.alert_notices (alert_id, notice) values ($1, 'late')`, id)
+		require.NoError(t, err)
+	}
+	set := func(enabled bool) {
+		n.ok(200, "PUT", "/alerts/"+id, fmt.Sprintf(`{"target":"ops@example.com","events":["hub.*"],"enabled":%t}`, enabled))
+	}
+	_, err := p.pool.Exec(t.Context(), `update hub.alerts set mailed_at = now() + interval '1 hour'`) // so that the notice waits
+	require.NoError(t, err)
+	notice()
+	set(false)
+	var waiting int
+	require.NoError(t, p.pool.QueryRow(t.Context(), `select count(*) from hub.alert_notices where alert_id = $1`, id).Scan(&waiting))
+	require.Zero(t, waiting)
+	_, err = p.pool.Exec(t.Context(), `update hub.alerts set mailed_at = now() - interval '1 hour'`)
+	require.NoError(t, err)
+	notice() // of a process that read the alert before
+	signal(2)
+	require.Len(t, n.mails("ops@example.com"), 1)
+}
+
 // A mail server that hangs delays no webhook and no tenant's events.
 func TestHangingMailServerDelaysNoWebhook(t *testing.T) {
 	t.Parallel()

@@ -154,8 +154,8 @@ func (e *engine) attemptsStored(batch []delivery.AttemptResult) {
 // stopStarting starts no more attempts. What waits here is due for other processes at once, while
 // attempts under way go on.
 func (e *engine) stopStarting() {
-	e.dispatcher.StopStarting()
-	e.retryScheduler.StopClaiming()
+	e.dispatcher.StopStarting()        // nothing is claimed any more, from Redis' tasks either
+	go e.retryScheduler.StopClaiming() // waits for Redis, which may hang
 	e.releaseUnattempted()
 }
 

@@ -294,6 +294,27 @@ func TestStopWithoutTime(t *testing.T) {
 	require.Equal(t, 96, p.count(t, `status = 0 and due_at <= now()`))
 }
 
+// A Redis that hangs does not delay what a stopping hub leaves to others.
+func TestStopWhileRedisHangs(t *testing.T) {
+	t.Parallel()
+	redis := hubtest.StartRedis(t)
+	p := placeAt(t, hubtest.DatabaseURL(t), redis.URL())
+	first := p.start(t, func(c *config.Config) { c.EndpointConcurrency = 4; c.ShutdownGrace = 5 * time.Second })
+	a := first.account()
+	release := make(chan struct{})
+	h := newHook(t, hanging(release))
+	a.endpoint(h, "")
+	a.batch(100, "a.b")
+	h.wait(4)
+	redis.Freeze()
+	stopped := make(chan struct{})
+	go func() { first.stop(); close(stopped) }()
+	require.Eventually(t, func() bool { return p.count(t, `status = 0 and due_at <= now()`) == 96 }, 5*time.Second, tick)
+	redis.Thaw()
+	close(release)
+	<-stopped
+}
+
 // "Stop: in-flight finishes, nothing lost, leases given back": /ready is 503 at once,
 // and another hub delivers the rest without waiting for the leases to end.
 func TestStopIsGraceful(t *testing.T) {

@@ -151,6 +151,11 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, state State) (alert 
 		if err != nil {
 			return alertStoreError("changing the alert", err)
 		}
+		if !state.Enabled { // what happened before is not mailed once it is enabled again
+			if err := queries.DeleteAlertNotices(ctx, id); err != nil {
+				return store.Wrap("dropping an alert's notices", err)
+			}
+		}
 		reason := present.DisabledReason
 		if state.Enabled {
 			reason = nil

@@ -35,7 +35,7 @@ func (p *Publisher) writeMail(ctx context.Context) (written bool, err error) {
 		var address string
 		rows, err := tx.Query(ctx, `
 			select a.id, a.target from hub.alerts a
-			where a.kind = 'email' and (a.mailed_at is null or a.mailed_at <= $1) and exists (select from hub.alert_notices n where n.alert_id = a.id)
+			where a.kind = 'email' and a.enabled and (a.mailed_at is null or a.mailed_at <= $1) and exists (select from hub.alert_notices n where n.alert_id = a.id)
 			limit 1 for update skip locked`, p.Now().Add(-mailInterval))
 		if err != nil {
 			return fmt.Errorf("looking for notices: %w", err)

@@ -101,12 +101,14 @@ func (d *Dispatcher) stillLeased(deliveries []LeasedDelivery) []LeasedDelivery {
 }
 
 // releaseSQL makes rows due again at once that this process has leased: another one may have
-// claimed them since, and then the lease has another end.
+// claimed them since, and then the lease has another end. The leases of rows that another
+// transaction holds run out instead: nobody waits for that one.
 const releaseSQL = `
-	update hub.deliveries d set due_at = now()
-	from unnest($1::uuid[], $2::timestamptz[]) r(id, lease_end)
-	where d.id = r.id and d.status + 0 = 0 and d.next_attempt_at is null
-		and (d.due_at = r.lease_end or r.lease_end is null and ` + isLeasedSinceCommitSQL + `)`
+	update hub.deliveries d set due_at = now() where d.id in (
+		select d.id from unnest($1::uuid[], $2::timestamptz[]) r(id, lease_end) join hub.deliveries d on d.id = r.id
+		where d.status + 0 = 0 and d.next_attempt_at is null
+			and (d.due_at = r.lease_end or r.lease_end is null and ` + isLeasedSinceCommitSQL + `)
+		for update of d skip locked)`
 
 // ReleaseLeases makes deliveries that will not be attempted here due again at once, those whose
 // retry is not due yet with their retry.

@@ -161,3 +161,40 @@ func TestSlotsHaveAMonotonicClock(t *testing.T) {
 	require.Greater(t, slot.Sub(now), time.Duration(0))
 	require.LessOrEqual(t, slot.Sub(now), shortDelaySlot)
 }
+
+// A row that another transaction holds is not waited for: its lease runs out, the others are due at
+// once.
+func TestReleaseSkipsLockedRows(t *testing.T) {
+	t.Parallel()
+	d, claimed := claimAll(t, 3)
+	tx, err := d.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = tx.Exec(t.Context(), `select from hub.deliveries where id = $1 for update`, claimed[1].ID)
+	require.NoError(t, err)
+	d.giveBack(claimed...)
+	require.NoError(t, d.releaseExpired(t.Context()))
+	require.Equal(t, 2, count(t, d.Pool, `hub.deliveries where due_at <= now()`))
+}
+
+// A sweep that cannot release leases finds what is due all the same. One that failed to scan a
+// backlog reads only what came due since the last scan.
+func TestSweepContinuesAfterFailures(t *testing.T) {
+	t.Parallel()
+	d, claimed := claimAll(t, 1)
+	d.giveBack(claimed...)
+	_, err := d.Pool.Exec(t.Context(), `alter function hub.unfold_leases rename to hidden`)
+	require.NoError(t, err)
+	target := uuid.New()
+	fillBacklog(t, d, uuid.New(), target, 0, 1, 0)
+	require.ErrorContains(t, d.sweepAll(t.Context()), "unfold_leases")
+	require.Contains(t, d.lanes, target)
+
+	d.dueScan.completeAt = d.Now()
+	require.True(t, d.dueScan.since(d.Now()).IsZero(), "a scan of everything")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, d.findDue(ended))
+	require.False(t, d.dueScan.since(d.Now()).IsZero())
+	require.True(t, d.dueScan.since(d.Now().Add(maxScanInterval)).IsZero())
+}

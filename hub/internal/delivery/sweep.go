@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,6 +70,15 @@ func (s *dueScan) done(since, began time.Time, took time.Duration, databaseNow t
 	s.upTo = databaseNow
 }
 
+// failed notes a scan that failed at a local time. After a scan of everything the next ones read
+// what came due since the last that succeeded: the targets of a backlog that is too large to scan
+// are known from then, and others do not wait for it.
+func (s *dueScan) failed(now time.Time) {
+	if !s.upTo.IsZero() {
+		s.completeAt = now.Add(maxScanInterval)
+	}
+}
+
 // Sweep claims due rows for this process's lanes until ctx ends: rows that had no place
 // when they were committed, whose process died, or whose retry Redis lost. Tenants and
 // their targets get them in turn, so a long backlog of one delays no other. When the
@@ -115,15 +125,7 @@ func (d *Dispatcher) SinceSweep() (since time.Duration, swept bool) {
 func (d *Dispatcher) sweepAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	if err := d.releaseExpired(ctx); err != nil {
-		return err
-	}
-	if err := d.materializeExpired(ctx); err != nil {
-		return err
-	}
-	if err := d.findDue(ctx); err != nil {
-		return err
-	}
+	err := errors.Join(d.releaseExpired(ctx), d.materializeExpired(ctx), d.findDue(ctx)) // each goes on without the others
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, l := range d.lanes {
@@ -131,12 +133,17 @@ func (d *Dispatcher) sweepAll(ctx context.Context) error {
 			d.queueClaim(l)
 		}
 	}
-	return nil
+	return err
 }
 
 // findDue marks the lanes of targets with due rows.
-func (d *Dispatcher) findDue(ctx context.Context) error {
+func (d *Dispatcher) findDue(ctx context.Context) (err error) {
 	began := d.Now()
+	defer func() {
+		if err != nil {
+			d.dueScan.failed(d.Now())
+		}
+	}()
 	since := d.dueScan.since(began)
 	statement, args := dueTargetsSQL, []any(nil)
 	if !since.IsZero() {

@@ -103,6 +103,15 @@ func (q *Queries) DeleteAlert(ctx context.Context, id uuid.UUID) (int64, error) 
 	return result.RowsAffected(), nil
 }
 
+const deleteAlertNotices = `-- name: DeleteAlertNotices :exec
+delete from hub.alert_notices where alert_id = $1
+`
+
+func (q *Queries) DeleteAlertNotices(ctx context.Context, alertID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteAlertNotices, alertID)
+	return err
+}
+
 const enabledAlerts = `-- name: EnabledAlerts :many
 select a.id, a.kind, a.target, a.events, a.product, a.tenant_id, a.enabled, a.mailed_at, a.created_at, a.updated_at from hub.alerts a left join hub.endpoints e on e.id = a.id
 where a.enabled and (a.kind = 'email' or e.enabled and e.deleted_at is null) order by a.id

@@ -18,6 +18,9 @@ update hub.alerts set target = sqlc.arg(target), events = sqlc.arg(events), prod
     enabled = sqlc.arg(enabled), updated_at = now()
 where id = sqlc.arg(id) returning *;
 
+-- name: DeleteAlertNotices :exec
+delete from hub.alert_notices where alert_id = $1;
+
 -- name: DeleteAlert :execrows
 delete from hub.alerts where id = $1;
 
