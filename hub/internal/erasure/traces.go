@@ -101,18 +101,14 @@ func (j *job) dropTraces(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// deleteTraces deletes the row of a finished erasure, and old rows of tenants without an open
-// one: retention has deleted their events.
+// deleteTraces deletes the row of a finished erasure.
 func (j *job) deleteTraces(ctx context.Context, tx pgx.Tx, events []logEvent) error {
 	var id int64
 	if len(events) > 0 {
 		id = events[0].id
 	}
 	_, err := tx.Exec(ctx, `
-		delete from hub.erasure_traces t
-		where t.tenant_id = $1 and t.environment = $2 and t.event_id = $3
-			or t.created_at < now() - interval '60 days'
-				and not exists (select from hub.erasures e where e.finished_at is null and e.tenant_id = t.tenant_id and e.environment = t.environment)`,
+		delete from hub.erasure_traces t where t.tenant_id = $1 and t.environment = $2 and t.event_id = $3`,
 		j.tenant, j.environment, id)
 	if err != nil {
 		return fmt.Errorf("dropping traces of a person: %w", err)

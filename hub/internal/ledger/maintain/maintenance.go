@@ -21,6 +21,7 @@ const (
 	deleteBatch          = 5000
 	orderingKeyRetention = 24 * time.Hour      // of keys that nothing waits for
 	knownLoginRetention  = 90 * 24 * time.Hour // of the addresses that an account logged in from
+	traceRetention       = 60 * 24 * time.Hour // of what an erasure that could not be carried out was to look for
 	failBatch            = 5000                // deliveries that one statement fails
 	partitionsLock       = 7240913
 )

@@ -31,6 +31,11 @@ func (m *Maintenance) EnforceRetention(ctx context.Context) error {
 		{`delete from hub.refresh_tokens where ctid = any(array(select ctid from hub.refresh_tokens where expires_at < $1 limit $2))`, now},
 		{`delete from hub.login_failures where ctid = any(array(select ctid from hub.login_failures where at < $1 limit $2))`, now.Add(-time.Hour)},
 		{`delete from hub.known_logins where ctid = any(array(select ctid from hub.known_logins where at < $1 limit $2))`, now.Add(-knownLoginRetention)},
+		// A filter may name persons.
+		{`delete from hub.replays where ctid = any(array(select r.ctid from hub.replays r where r.status <> 'running' and coalesce(r.finished_at, r.created_at) < $1
+			and not exists (select from hub.replay_deliveries d where d.replay_id = r.id) limit $2))`, now.Add(-m.retention)},
+		{`delete from hub.erasure_traces where ctid = any(array(select t.ctid from hub.erasure_traces t where t.created_at < $1
+			and not exists (select from hub.erasures e where e.finished_at is null and e.tenant_id = t.tenant_id and e.environment = t.environment) limit $2))`, now.Add(-traceRetention)},
 	} {
 		failures = append(failures, m.deleteOld(ctx, statement.sql, statement.before))
 	}

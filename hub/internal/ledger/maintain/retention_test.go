@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
@@ -98,4 +99,36 @@ func TestRetentionKeepsTheEventsOfErasures(t *testing.T) {
 	var left int
 	require.NoError(t, c.pool.QueryRow(t.Context(), `select count(*) from pg_class where relname like '%' || $1 || '%'`, c.day).Scan(&left))
 	require.Zero(t, left)
+}
+
+// The jobs of replays are kept as long as the log, and what an erasure was to look for 60 days, but
+// not while something is left to do.
+func TestRetentionOfReplaysAndTraces(t *testing.T) {
+	t.Parallel()
+	d := newDrainTest(t)
+	clock := hubtest.NewClock(time.Now())
+	m := maintain.NewMaintenance(d.pool, slog.New(slog.DiscardHandler), clock.Now, 3*day, nobody)
+	for _, status := range []string{"running", "done", "cancelled", "failed"} {
+		d.exec(`insert into hub.replays (id, filter, status, total, upto, created_by, finished_at) values (gen_random_uuid(), '{}', $1, 0, gen_random_uuid(), 'x', case when $1 <> 'running' then now() end)`, status)
+	}
+	d.exec(`insert into hub.replay_deliveries (replay_id, delivery_id) select id, id from hub.replays where status = 'failed'`)
+	busy := uuid.New()
+	d.exec(`insert into hub.erasure_traces (tenant_id, environment, event_id) values ($1, 'live', 1), (gen_random_uuid(), 'live', 2)`, busy)
+	d.exec(`insert into hub.erasures (seq, tenant_id, environment) values (gen_random_uuid(), $1, 'live')`, busy)
+	requireLeft := func(replays, traces int) {
+		t.Helper()
+		require.NoError(t, m.EnforceRetention(t.Context()))
+		var left [2]int
+		require.NoError(t, d.pool.QueryRow(t.Context(), `select (select count(*) from hub.replays), (select count(*) from hub.erasure_traces)`).Scan(&left[0], &left[1]))
+		require.Equal(t, [2]int{replays, traces}, left)
+	}
+	requireLeft(4, 2)
+	clock.Advance(3*day + time.Minute)
+	requireLeft(2, 2)
+	d.exec(`delete from hub.replay_deliveries`)
+	requireLeft(1, 2)
+	clock.Advance(57 * day)
+	requireLeft(1, 1)
+	d.exec(`update hub.erasures set finished_at = now()`)
+	requireLeft(1, 0)
 }
