@@ -59,12 +59,18 @@ var dayTables = []dayTable{
 	},
 }
 
-// compactIfWorth compacts a day if far more of it is settled than waits.
-func (m *Maintenance) compactIfWorth(ctx context.Context, tx pgx.Tx, day string) error {
-	if isWorth, err := isWorthCompacting(ctx, tx, day); err != nil || !isWorth {
-		return err
+// compactIfWorth compacts a day if far more of it is settled than waits. mustThin reports
+// whether it has too much that waits, or was locked for too long: see [Maintenance.thinDay].
+func (m *Maintenance) compactIfWorth(ctx context.Context, tx pgx.Tx, day string) (mustThin bool, err error) {
+	waiting, isWorth, err := isWorthCompacting(ctx, tx, day)
+	if err != nil || !isWorth {
+		return false, err
 	}
-	return m.compactDay(ctx, tx, day)
+	if waiting > maxCopied {
+		return true, nil
+	}
+	err = m.compactDay(ctx, tx, day)
+	return errors.Is(err, errLockedTooLong), err
 }
 
 // errLockedTooLong ends a compaction that would hold the lock of a day for too long.
@@ -77,7 +83,7 @@ var errLockedTooLong = errors.New("the day would be locked for too long")
 //
 // Most is copied before the day is locked. What changed meanwhile, as the version of each
 // row shows, is copied again under the lock, for which writers of this day wait. If that
-// takes too long, the day stays as it is until the next time.
+// takes too long, nothing is compacted: an errLockedTooLong.
 func (m *Maintenance) compactDay(ctx context.Context, tx pgx.Tx, day string) error {
 	c := &compaction{tx: tx, day: "p" + day, lockedFor: m.lockedFor}
 	for _, step := range []func(context.Context) error{c.begin, c.copyAll, c.lock, c.update, c.count, c.replace} {
@@ -292,24 +298,23 @@ func (c *compaction) replace(ctx context.Context) error {
 // isWorthCompacting reports whether a day has far more deliveries that are settled than
 // such that wait. Those that wait have indexes; of all, the statistics of PostgreSQL are near
 // enough: to count a large day would take longer than a statement may.
-func isWorthCompacting(ctx context.Context, tx pgx.Tx, day string) (bool, error) {
+func isWorthCompacting(ctx context.Context, tx pgx.Tx, day string) (waiting int64, isWorth bool, err error) {
 	total, isCompacted, err := estimateDay(ctx, tx, day)
 	if err == nil && total < 0 { // no statistics yet
 		if _, err = tx.Exec(ctx, `analyze hub.deliveries_p`+day); err == nil {
 			total, isCompacted, err = estimateDay(ctx, tx, day)
 		}
 	}
-	var waiting int64
 	if err == nil {
 		err = tx.QueryRow(ctx, `
 			select (select count(*) from (select from hub.deliveries_p`+day+` where status = 0 limit $1) p)
 				+ (select count(*) from (select from hub.deliveries_p`+day+` where status = 2 limit $1) p)`, total/2+1).Scan(&waiting)
 	}
 	if err != nil {
-		return false, fmt.Errorf("counting what waits of %s: %w", day, err)
+		return 0, false, fmt.Errorf("counting what waits of %s: %w", day, err)
 	}
 	settled := total - waiting
-	return settled > waiting && (!isCompacted || settled > minRecompacted), nil
+	return waiting, settled > waiting && (!isCompacted || settled > minRecompacted), nil
 }
 
 // estimateDay returns how many deliveries a day has, by the statistics of PostgreSQL; -1

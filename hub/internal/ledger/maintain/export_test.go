@@ -40,7 +40,7 @@ func (m *Maintenance) CountReads(ctx context.Context, day string) (deciding, loc
 		if _, err := hasWaiting(ctx, tx, day); err != nil {
 			return err
 		}
-		if _, err := isWorthCompacting(ctx, tx, day); err != nil {
+		if _, _, err := isWorthCompacting(ctx, tx, day); err != nil {
 			return err
 		}
 		deciding = reads() - before

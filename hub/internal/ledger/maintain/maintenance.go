@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -39,6 +40,8 @@ type Maintenance struct {
 	isBounded      bool          // nothing is too old by this process's clock alone
 	lockedFor      time.Duration // longestLocked
 
+	thinned map[string]uuid.UUID // by day: the last event of which what is settled was deleted
+
 	onAbandoned func(targets int) // nil: not counted
 }
 
@@ -48,7 +51,7 @@ type FailureCounter func(product string, deliveries int)
 // NewMaintenance returns the maintenance job; retention is how long payloads,
 // deliveries and attempts are kept.
 func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, countFailed FailureCounter) *Maintenance {
-	return &Maintenance{pool: pool, log: log, now: now, retention: retention, countFailed: countFailed, lockedFor: longestLocked}
+	return &Maintenance{pool: pool, log: log, now: now, retention: retention, countFailed: countFailed, lockedFor: longestLocked, thinned: make(map[string]uuid.UUID)}
 }
 
 // OnAbandoned makes the job call count with the number of endpoints and integrations

@@ -33,7 +33,8 @@ func (m *Maintenance) dropPartitions(ctx context.Context, before time.Time) erro
 // pending or parked deliveries these stay, until they are delivered or failParked ends them.
 // A deletion event stays until what is about the person is erased.
 func (m *Maintenance) dropDay(ctx context.Context, day string) error {
-	return pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
+	mustThin := false
+	err := pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		var hasLock, isLeased bool
 		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, partitionsLock).Scan(&hasLock); err != nil || !hasLock {
 			return err
@@ -47,7 +48,8 @@ func (m *Maintenance) dropDay(ctx context.Context, day string) error {
 			return err
 		}
 		if waits {
-			return m.compactIfWorth(ctx, tx, day)
+			mustThin, err = m.compactIfWorth(ctx, tx, day)
+			return err
 		}
 		// The lock keeps a replay from requeueing a row between the check and the drop.
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '2s'; lock table hub.deliveries_p`+day+` in share row exclusive mode`); err != nil {
@@ -66,6 +68,10 @@ func (m *Maintenance) dropDay(ctx context.Context, day string) error {
 		m.log.Info("dropped a day of the log whose retention ended", "day", day)
 		return nil
 	})
+	if mustThin && (err == nil || errors.Is(err, errLockedTooLong)) {
+		return m.thinDay(ctx, day)
+	}
+	return err
 }
 
 // hasWaiting reports whether deliveries of a day are pending or parked, or an erasure needs an
