@@ -322,7 +322,9 @@ func (q *Queries) FailOutboxOfContact(ctx context.Context, arg FailOutboxOfConta
 const hasBacklog = `-- name: HasBacklog :one
 select count(*) >= $1::int from (
   select from messaging.outbox o where o.company_id = $2 and o.connection_id = $3 and not o.is_urgent
-    and o.due_at <= $4::timestamptz and (o.leased_until is null or o.leased_until < $4::timestamptz) limit $1::int) waiting
+    and o.due_at <= $4::timestamptz and (o.leased_until is null or o.leased_until < $4::timestamptz)
+    and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= $4::timestamptz
+  limit $1::int) waiting
 `
 
 type HasBacklogParams struct {
@@ -332,7 +334,8 @@ type HasBacklogParams struct {
 	At           time.Time
 }
 
-// Whether at least so many messages of programs wait for a connection.
+// Whether at least so many messages of programs wait for a connection. Those of a chat count
+// only if its first message is due.
 func (q *Queries) HasBacklog(ctx context.Context, arg HasBacklogParams) (bool, error) {
 	row := q.db.QueryRow(ctx, hasBacklog,
 		arg.Least,
@@ -354,7 +357,8 @@ turn as (
   insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
   select $1, $3, coalesce($8::timestamptz, clock_timestamp()) + line.send_interval_ms * interval '1 millisecond' from line, chat
   where not $5::boolean and line.send_interval_ms > 0 and not chat.is_waiting and not exists (
-    select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and not o.is_urgent and o.due_at <= $6::timestamptz)
+    select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and not o.is_urgent and o.due_at <= $6::timestamptz
+      and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= $6::timestamptz)
   on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
     where p.next_send_at <= coalesce($8::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
   returning true)
@@ -568,7 +572,8 @@ func (q *Queries) MessageToSend(ctx context.Context, connectionID int64, company
 const paceOfConnection = `-- name: PaceOfConnection :one
 select p.next_send_at, (extract(epoch from p.next_send_at - coalesce($1::timestamptz, clock_timestamp())) * 1000)::float8 as milliseconds,
   exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and not o.is_urgent
-  and o.due_at <= $2::timestamptz)::boolean as is_busy
+  and o.due_at <= $2::timestamptz
+  and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= $2::timestamptz)::boolean as is_busy
 from messaging.connection_paces p where p.company_id = $3 and p.connection_id = $4
 `
 
@@ -586,7 +591,7 @@ type PaceOfConnectionRow struct {
 }
 
 // When a connection may send its next message of a program, in how many milliseconds that is,
-// and whether some wait for it.
+// and whether some wait for it. A chat waits only if its first message is due.
 func (q *Queries) PaceOfConnection(ctx context.Context, arg PaceOfConnectionParams) (PaceOfConnectionRow, error) {
 	row := q.db.QueryRow(ctx, paceOfConnection,
 		arg.Clock,

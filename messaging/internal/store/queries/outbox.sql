@@ -9,7 +9,8 @@ turn as (
   insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
   select sqlc.arg(company_id), sqlc.arg(connection_id), coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + line.send_interval_ms * interval '1 millisecond' from line, chat
   where not sqlc.arg(is_urgent)::boolean and line.send_interval_ms > 0 and not chat.is_waiting and not exists (
-    select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent and o.due_at <= sqlc.arg(at)::timestamptz)
+    select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent and o.due_at <= sqlc.arg(at)::timestamptz
+      and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz)
   on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
     where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
   returning true)
@@ -72,10 +73,11 @@ on conflict (company_id, connection_id) do update set next_send_at = excluded.ne
 
 -- name: PaceOfConnection :one
 -- When a connection may send its next message of a program, in how many milliseconds that is,
--- and whether some wait for it.
+-- and whether some wait for it. A chat waits only if its first message is due.
 select p.next_send_at, (extract(epoch from p.next_send_at - coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())) * 1000)::float8 as milliseconds,
   exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and not o.is_urgent
-  and o.due_at <= sqlc.arg(at)::timestamptz)::boolean as is_busy
+  and o.due_at <= sqlc.arg(at)::timestamptz
+  and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz)::boolean as is_busy
 from messaging.connection_paces p where p.company_id = sqlc.arg(company_id) and p.connection_id = sqlc.arg(connection_id);
 
 -- name: DeleteOutboxEntry :execrows
@@ -108,10 +110,13 @@ select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array(
   '{}', sqlc.arg(code)::text, sqlc.arg(at)::timestamptz);
 
 -- name: HasBacklog :one
--- Whether at least so many messages of programs wait for a connection.
+-- Whether at least so many messages of programs wait for a connection. Those of a chat count
+-- only if its first message is due.
 select count(*) >= sqlc.arg(least)::int from (
   select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent
-    and o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz) limit sqlc.arg(least)::int) waiting;
+    and o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+    and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz
+  limit sqlc.arg(least)::int) waiting;
 
 -- name: DeleteOutboxEntryAndPhoneCopy :execrows
 -- Of a message that the network has accepted. A network may have reported it before as one that was
