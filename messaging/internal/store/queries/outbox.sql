@@ -13,11 +13,11 @@ turn as (
       and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz)
   on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
     where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
-  returning true)
-insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at)
+  returning p.next_send_at)
+insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at, turn_until)
 select sqlc.arg(company_id), sqlc.arg(message_id), sqlc.arg(connection_id), sqlc.arg(contact_id), sqlc.arg(is_urgent)::boolean, sqlc.arg(at)::timestamptz,
   case when chat.is_waiting or not sqlc.arg(is_urgent)::boolean and line.send_interval_ms > 0 and not exists (select from turn) then null else sqlc.arg(leased_until)::timestamptz end,
-  sqlc.arg(at)::timestamptz
+  sqlc.arg(at)::timestamptz, (select next_send_at from turn)
 from line, chat
 returning *;
 
@@ -58,18 +58,25 @@ with next as materialized (
     and (o.created_at <= sqlc.arg(expired)::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
     and o.seq = (select min(first.seq) from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id)
   order by o.is_urgent desc, o.due_at, o.seq limit sqlc.arg(max_rows)::int for update skip locked)
-update messaging.outbox u set leased_until = sqlc.arg(until)::timestamptz, attempts = u.attempts + 1
+update messaging.outbox u set leased_until = sqlc.arg(until)::timestamptz, attempts = u.attempts + 1, turn_until = sqlc.narg(turn_until)::timestamptz
 from next where u.company_id = sqlc.arg(company_id)::bigint and u.message_id = next.message_id
 returning u.*;
 
--- name: ReservePaceTurn :execrows
+-- name: ReservePaceTurn :one
 -- Takes the turn of a connection whose interval has passed. A turn that is farther away than
--- the interval is none: the interval was longer, or the clock was set back.
+-- the interval is none: the interval was longer, or the clock was set back. No row means that it
+-- is not the connection's turn.
 insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
 select c.company_id, c.id, coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond'
 from messaging.connections c where c.company_id = sqlc.arg(company_id) and c.id = sqlc.arg(connection_id)
 on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
-  where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at;
+  where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
+returning p.next_send_at;
+
+-- name: ReturnPaceTurn :exec
+-- The message that took the turn was not handed to the network. A later turn stays.
+update messaging.connection_paces set next_send_at = coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
+where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id) and next_send_at = sqlc.arg(turn_until)::timestamptz;
 
 -- name: PaceOfConnection :one
 -- When a connection may send its next message of a program, in how many milliseconds that is,
@@ -130,8 +137,13 @@ update messaging.outbox set due_at = sqlc.arg(due_at)::timestamptz, leased_until
 where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and leased_until = sqlc.arg(leased_until)::timestamptz;
 
 -- name: ReleaseOutboxEntries :exec
--- They were not tried.
-update messaging.outbox set leased_until = null, attempts = greatest(attempts - 1, 0) where company_id = $1 and message_id = any(sqlc.arg(messages)::text[]) and leased_until = sqlc.arg(leased_until)::timestamptz;
+-- They were not tried: they return the turns that they took.
+with released as (
+  update messaging.outbox o set leased_until = null, attempts = greatest(o.attempts - 1, 0)
+  where o.company_id = sqlc.arg(company_id)::bigint and o.message_id = any(sqlc.arg(messages)::text[]) and o.leased_until = sqlc.arg(leased_until)::timestamptz
+  returning o.connection_id, o.turn_until)
+update messaging.connection_paces p set next_send_at = coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
+from released r where p.company_id = sqlc.arg(company_id)::bigint and p.connection_id = r.connection_id and p.next_send_at = r.turn_until;
 
 -- name: MarkHandedOver :execrows
 -- Marks a message before it is handed to its network. No row means that the process does not hold
