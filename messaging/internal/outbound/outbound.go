@@ -260,7 +260,7 @@ func (s *Service) prepare(ctx context.Context, connection store.Connection, cont
 	}
 	if message.QuotedID != nil {
 		quoted, err := s.store.Message(ctx, message.CompanyID, *message.QuotedID)
-		if err != nil {
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) { // one that was deleted is not quoted
 			return driver.Outgoing{}, fmt.Errorf("loading the quoted message: %w", err)
 		}
 		out.QuotedRemoteID = pointer.ValueOrZero(quoted.RemoteID)
