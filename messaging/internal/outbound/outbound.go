@@ -137,8 +137,8 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 		code := failureCode(err)
 		switch {
 		case err == nil:
-			if entry.ClosesTicket && message.TicketID != nil {
-				if err := closeTicket(ctx, tx, scope, *message.TicketID, nil); err != nil && !errors.Is(err, hub.ErrNotFound) {
+			if entry.ClosesTicket {
+				if err := tx.CloseTicketOf(ctx, scope, message); err != nil {
 					return err
 				}
 			}
@@ -348,23 +348,7 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 // CloseTicket closes a ticket for a program, with a resolution unless that is nil. A closed
 // one stays as it is; an unknown one is a [hub.ErrNotFound].
 func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID int64, resolution *string) error {
-	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error { return closeTicket(ctx, tx, scope, ticketID, resolution) })
-}
-
-func closeTicket(ctx context.Context, tx *store.Tx, scope store.Scope, ticketID int64, resolution *string) error {
-	ticket, err := tx.LockTicket(ctx, scope.Company, ticketID)
-	if err != nil {
-		return dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_ticket_found", "There is no ticket with this id."))
-	}
-	earlier := ticket.Status
-	if earlier == chat.TicketClosed {
-		return nil
-	}
-	if ticket.Status = chat.TicketClosed; resolution != nil {
-		ticket.Resolution = resolution
-	}
-	_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
-	return err
+	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error { return tx.CloseTicket(ctx, scope, ticketID, resolution) })
 }
 
 // errNotInitialized is the error for callers who have no connection to send on.

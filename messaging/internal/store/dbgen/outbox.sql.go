@@ -144,17 +144,32 @@ func (q *Queries) ConnectionsToSend(ctx context.Context, arg ConnectionsToSendPa
 	return items, nil
 }
 
-const deleteOutboxEntry = `-- name: DeleteOutboxEntry :execrows
-delete from messaging.outbox where company_id = $1 and message_id = $2
+const deleteAwaitedMessage = `-- name: DeleteAwaitedMessage :one
+with waiting as (
+  delete from messaging.outbox o where o.company_id = $1::bigint and o.message_id = $2::text returning o.closes_ticket),
+unclear as (
+  delete from messaging.unclear_messages u where u.company_id = $1::bigint and u.message_id = $2::text returning u.closes_ticket)
+select (exists (select from waiting where closes_ticket) or exists (select from unclear where closes_ticket))::boolean as closes_ticket
+`
+
+// A receipt settles the message, in the outbox or after that: does it close its ticket?
+func (q *Queries) DeleteAwaitedMessage(ctx context.Context, companyID int64, messageID string) (bool, error) {
+	row := q.db.QueryRow(ctx, deleteAwaitedMessage, companyID, messageID)
+	var closes_ticket bool
+	err := row.Scan(&closes_ticket)
+	return closes_ticket, err
+}
+
+const deleteOutboxEntry = `-- name: DeleteOutboxEntry :one
+delete from messaging.outbox where company_id = $1 and message_id = $2 returning closes_ticket
 `
 
 // The caller settles the message: nothing else sends it any more.
-func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messageID string) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteOutboxEntry, companyID, messageID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messageID string) (bool, error) {
+	row := q.db.QueryRow(ctx, deleteOutboxEntry, companyID, messageID)
+	var closes_ticket bool
+	err := row.Scan(&closes_ticket)
+	return closes_ticket, err
 }
 
 const deleteOutboxEntryAndPhoneCopy = `-- name: DeleteOutboxEntryAndPhoneCopy :execrows
@@ -417,11 +432,23 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 }
 
 const insertUnclearMessage = `-- name: InsertUnclearMessage :exec
-insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing
+insert into messaging.unclear_messages (company_id, message_id, due_at, closes_ticket) values ($1, $2, $3, $4) on conflict do nothing
 `
 
-func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
-	_, err := q.db.Exec(ctx, insertUnclearMessage, companyID, messageID, dueAt)
+type InsertUnclearMessageParams struct {
+	CompanyID    int64
+	MessageID    string
+	DueAt        time.Time
+	ClosesTicket bool
+}
+
+func (q *Queries) InsertUnclearMessage(ctx context.Context, arg InsertUnclearMessageParams) error {
+	_, err := q.db.Exec(ctx, insertUnclearMessage,
+		arg.CompanyID,
+		arg.MessageID,
+		arg.DueAt,
+		arg.ClosesTicket,
+	)
 	return err
 }
 

@@ -87,9 +87,17 @@ select p.next_send_at, (extract(epoch from p.next_send_at - coalesce(sqlc.narg(c
   and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz)::boolean as is_busy
 from messaging.connection_paces p where p.company_id = sqlc.arg(company_id) and p.connection_id = sqlc.arg(connection_id);
 
--- name: DeleteOutboxEntry :execrows
+-- name: DeleteOutboxEntry :one
 -- The caller settles the message: nothing else sends it any more.
-delete from messaging.outbox where company_id = $1 and message_id = $2;
+delete from messaging.outbox where company_id = $1 and message_id = $2 returning closes_ticket;
+
+-- name: DeleteAwaitedMessage :one
+-- A receipt settles the message, in the outbox or after that: does it close its ticket?
+with waiting as (
+  delete from messaging.outbox o where o.company_id = sqlc.arg(company_id)::bigint and o.message_id = sqlc.arg(message_id)::text returning o.closes_ticket),
+unclear as (
+  delete from messaging.unclear_messages u where u.company_id = sqlc.arg(company_id)::bigint and u.message_id = sqlc.arg(message_id)::text returning u.closes_ticket)
+select (exists (select from waiting where closes_ticket) or exists (select from unclear where closes_ticket))::boolean as closes_ticket;
 
 -- name: FailOutboxEntry :exec
 -- A message that the network has not accepted, and never will.
@@ -153,7 +161,7 @@ where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) an
   and leased_until = sqlc.arg(leased_until)::timestamptz and leased_until > sqlc.arg(at)::timestamptz;
 
 -- name: InsertUnclearMessage :exec
-insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing;
+insert into messaging.unclear_messages (company_id, message_id, due_at, closes_ticket) values ($1, $2, $3, $4) on conflict do nothing;
 
 -- name: DueUnclearMessages :many
 select company_id, message_id from messaging.unclear_messages where due_at <= sqlc.arg(at)::timestamptz order by due_at limit 500;
