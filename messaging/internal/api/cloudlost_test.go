@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,4 +201,43 @@ func TestCloudReportsOfOthers(t *testing.T) {
 		require.Equal(t, 200, response.Status, response.Text)
 	}
 	require.Equal(t, []any{0.0, "unclear"}, c.state(lost))
+}
+
+// A message that closes its ticket does so once a receipt says that it was sent: its response
+// was lost, or the process that sent it died. One that has failed closes nothing.
+func TestCloudReceiptClosesTicket(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(c *cloudChat, send func(body string) object) object{
+		"lost response": func(c *cloudChat, send func(body string) object) object {
+			c.api.RespondWith(lostResponses["the line breaks"])
+			lost := send("Bye")
+			require.Equal(c.T, "unclear", lost["status"])
+			return lost
+		},
+		"killed process": func(c *cloudChat, send func(body string) object) object {
+			c.api.RespondWith(func(w http.ResponseWriter) {
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = fmt.Fprint(w, `{"error":{"code":130429,"message":"Rate limit hit"}}`)
+			})
+			killed := send("Bye")
+			require.Equal(c.T, "queued", killed["status"])
+			_, err := c.Hub.Host.Pool.Exec(c.T.Context(), `update outbox set handed_at = now()`)
+			require.NoError(c.T, err)
+			return killed
+		},
+	} {
+		for receipt, isClosed := range map[string]bool{"sent": true, "read": true, "failed": false} {
+			t.Run(name+", "+receipt, func(t *testing.T) {
+				t.Parallel()
+				c := newCloudChat(t)
+				ticket := strings.TrimSuffix(c.messages, "/messages")
+				sent := lose(c, func(body string) object {
+					return c.As("").OK(200, "POST", "/api/messages/send", object{"number": cloudContact, "body": body, "closeTicket": true}, "apikey", c.token)
+				})
+				require.NotEqual(t, "closed", c.Get(ticket)["status"], "it is not known whether the message was sent")
+				c.sendReceipt(sent, "wamid.closing", receipt)
+				require.Equal(t, isClosed, c.Get(ticket)["status"] == "closed")
+			})
+		}
+	}
 }

@@ -94,20 +94,38 @@ func TestCampaignsDoNotHoldUpOthers(t *testing.T) {
 }
 
 // A campaign writes nothing while many messages of programs wait on its connection: its network
-// is slow, and they would wait behind it.
+// is slow, and they would wait behind it. A chat whose first message was put off does not count.
 func TestCampaignLeavesRoom(t *testing.T) {
 	t.Parallel()
 	a := newAudience(t, 2)
 	path := a.create(object{"contactIds": a.contacts[:1]})
-	// 50 in one chat, whose first is due later.
+	// 50 in one chat, whose first is being sent.
 	a.exec(`insert into messages (company_id, id, contact_id, connection_id, body, from_me, is_read, media_type, origin, sent_at)
 		select $1, 'waiting-' || n, $2, $3, 'Offer', true, true, 'text', 'api', now() from generate_series(0, 50) n`, a.ID, a.contacts[1], a.connection.ID)
-	a.exec(`insert into outbox (company_id, message_id, connection_id, contact_id, due_at, created_at)
-		select $1, 'waiting-' || n, $3, $2, $4::timestamptz + case when n = 0 then interval '1 hour' else interval '0' end, $4 from generate_series(0, 50) n`, a.ID, a.contacts[1], a.connection.ID, monday)
+	a.exec(`insert into outbox (company_id, message_id, connection_id, contact_id, due_at, created_at, leased_until)
+		select $1, 'waiting-' || n, $3, $2, $4, $4, case when n = 0 then $4::timestamptz + interval '1 hour' end from generate_series(0, 50) n`, a.ID, a.contacts[1], a.connection.ID, monday)
 	a.OK(200, "POST", path+"/start", nil)
 	a.RunJob("campaigns")
 	require.Equal(t, []any{"pending"}, a.report(path, "status"))
-	a.exec(`delete from outbox where message_id = 'waiting-50'`)
+	a.exec(`update outbox set leased_until = null, due_at = $1 where message_id = 'waiting-0'`, monday.Add(time.Hour))
 	a.Hub.Clock.Advance(time.Second)
+	require.Eventually(t, func() bool { a.RunJob("campaigns"); return a.report(path, "status")[0] == "delivered" }, time.Minute, 10*time.Millisecond)
+}
+
+// A chat that nothing can be sent to now does not stop the campaigns of a connection with an
+// interval, nor what programs send on it.
+func TestCampaignPassesChatThatWaits(t *testing.T) {
+	t.Parallel()
+	a := newAudience(t, 2)
+	a.OK(200, "PUT", messagingtest.ConnectionPath(a.connection), object{"sendIntervalMs": 1000})
+	path := a.create(object{"contactIds": a.contacts[:1]})
+	a.exec(`insert into messages (company_id, id, contact_id, connection_id, body, from_me, is_read, media_type, origin, sent_at)
+		select $1, 'waiting-' || n, $2, $3, 'Offer', true, true, 'text', 'api', now() from generate_series(0, 1) n`, a.ID, a.contacts[1], a.connection.ID)
+	a.exec(`insert into outbox (company_id, message_id, connection_id, contact_id, due_at, created_at)
+		select $1, 'waiting-' || n, $3, $2, $4::timestamptz + case when n = 0 then interval '1 hour' else interval '0' end, $4 from generate_series(0, 1) n`, a.ID, a.contacts[1], a.connection.ID, monday)
+	program := a.As(a.APIToken())
+	require.Equal(t, "sent", program.OK(200, "POST", "/api/messages/send", object{"number": a.AddPhone("Bia"), "body": "Hi"})["status"])
+	a.Hub.Clock.Advance(time.Second)
+	a.OK(200, "POST", path+"/start", nil)
 	require.Eventually(t, func() bool { a.RunJob("campaigns"); return a.report(path, "status")[0] == "delivered" }, time.Minute, 10*time.Millisecond)
 }

@@ -30,7 +30,7 @@ func (s *Service) resolveRecipient(ctx context.Context, network driver.Driver, c
 		return recipient{lid: *contact.LID}, nil
 	case contact.NetworkNumber != nil:
 		return recipient{number: *contact.NetworkNumber}, nil
-	case !capabilities.NumberCheck || len(chat.NumberVariants(contact.Number)) == 1: // it is refused, if it has to be, when it is sent
+	case !needsNumberCheck(network, contact): // it is refused, if it has to be, when it is sent
 		return recipient{number: contact.Number}, nil
 	}
 	number, err := registeredNumber(ctx, network, connection, contact.Number)
@@ -41,6 +41,11 @@ func (s *Service) resolveRecipient(ctx context.Context, network driver.Driver, c
 		return recipient{}, fmt.Errorf("storing a contact's number at the network: %w", err)
 	}
 	return recipient{number: number}, nil
+}
+
+// needsNumberCheck reports whether a network has to be asked for the form of a contact's number.
+func needsNumberCheck(network driver.Driver, contact store.Contact) bool {
+	return contact.Number != "" && contact.NetworkNumber == nil && network.Capabilities().NumberCheck && len(chat.NumberVariants(contact.Number)) > 1
 }
 
 // registeredNumber returns the form of a number that is registered at the network: the given one,

@@ -114,25 +114,31 @@ func (s *Service) Send(ctx context.Context, scope store.Scope, entry store.Outbo
 func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store.OutboxEntry) (store.Message, error) {
 	row, err := s.store.MessageToSend(ctx, entry.ConnectionID, entry.CompanyID, entry.MessageID)
 	if errors.Is(err, pgx.ErrNoRows) { // deleted, or its connection was
-		return store.Message{}, nil
+		return store.Message{}, s.store.ReturnPaceTurn(ctx, s.store.Queries, entry)
 	}
 	if err != nil {
 		return store.Message{}, fmt.Errorf("loading a message to send: %w", err)
 	}
 	message, contact, stored := row.Message, row.Contact, row.Message
-	sent, err := s.checkAndSend(ctx, entry, row.Connection, contact, message)
-	if errors.Is(err, errNotHeld) {
-		return message, nil
-	}
+	sent, isNetworkAsked, err := s.checkAndSend(ctx, entry, row.Connection, contact, message)
 	// What the network has done is stored even if the request has ended meanwhile.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 	defer cancel()
+	if isNetworkAsked {
+		entry.TurnUntil = nil // it has used its turn
+	}
+	if errors.Is(err, errNotHeld) {
+		return message, s.store.ReturnPaceTurn(ctx, s.store.Queries, entry)
+	}
 	err = s.store.InTx(ctx, "storing what became of a message", func(tx *store.Tx) error {
+		if err := s.store.ReturnPaceTurn(ctx, tx.Queries, entry); err != nil {
+			return err
+		}
 		code := failureCode(err)
 		switch {
 		case err == nil:
-			if entry.ClosesTicket && message.TicketID != nil {
-				if err := closeTicket(ctx, tx, scope, *message.TicketID, nil); err != nil && !errors.Is(err, hub.ErrNotFound) {
+			if entry.ClosesTicket {
+				if err := tx.CloseTicketOf(ctx, scope, message); err != nil {
 					return err
 				}
 			}
@@ -167,7 +173,7 @@ var errWaiting = errors.New("the message waits")
 // is, and are not tried.
 func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
 	if errors.Is(reason, errWaiting) {
-		return release(ctx, tx.Queries, []store.OutboxEntry{entry})
+		return s.release(ctx, tx.Queries, []store.OutboxEntry{entry})
 	}
 	if err := markDisconnected(ctx, tx, entry, reason); err != nil {
 		return err
@@ -200,55 +206,66 @@ func markDisconnected(ctx context.Context, tx *store.Tx, entry store.OutboxEntry
 }
 
 // checkAndSend checks that a message may still be sent, and hands it to its network. That is
-// recorded first.
-func (s *Service) checkAndSend(ctx context.Context, entry store.OutboxEntry, connection store.Connection, contact store.Contact, message store.Message) (driver.Sent, error) {
+// recorded first. isNetworkAsked is false if the network had no call for the message.
+func (s *Service) checkAndSend(ctx context.Context, entry store.OutboxEntry, connection store.Connection, contact store.Contact, message store.Message) (sent driver.Sent, isNetworkAsked bool, err error) {
 	network, err := s.drivers.ByName(connection.Driver)
 	if err != nil {
-		return driver.Sent{}, err
+		return driver.Sent{}, false, err
 	}
 	isIdempotent := network.Capabilities().Idempotent
 	if entry.HandedAt != nil && !isIdempotent { // the process that began to send it died, or was too slow
-		return driver.Sent{}, driver.ErrUnclear
+		return driver.Sent{}, false, driver.ErrUnclear
 	}
+	out, err := s.prepare(ctx, connection, contact, message)
+	if err != nil {
+		return driver.Sent{}, false, err
+	}
+	opened, err := s.store.DriverConnection(connection)
+	if err != nil {
+		return driver.Sent{}, false, err
+	}
+	isNetworkAsked = needsNumberCheck(network, contact)
+	to, err := s.resolveRecipient(ctx, network, opened, contact)
+	if err != nil {
+		return driver.Sent{}, isNetworkAsked, err
+	}
+	out.To, out.LID = to.number, to.lid
+	if err := s.markHandedOver(ctx, entry); err != nil {
+		return driver.Sent{}, isNetworkAsked, err
+	}
+	sent, err = driver.SendWithin(ctx, callTime, network, opened, out)
+	if err != nil && isIdempotent && !errors.Is(err, driver.ErrNotConnected) && !errors.Is(err, driver.ErrNotTaken) {
+		return sent, true, mayHaveArrivedError{err}
+	}
+	return sent, true, err
+}
+
+// prepare checks that a message may still be sent, and returns it as its network gets it, without
+// the recipient.
+func (s *Service) prepare(ctx context.Context, connection store.Connection, contact store.Contact, message store.Message) (driver.Outgoing, error) {
 	// The contact may have opted out since the message was written.
 	if err := CheckConsent(contact, message.Origin, s.host.Now()); err != nil {
-		return driver.Sent{}, err
+		return driver.Outgoing{}, err
 	}
 	if connection.Status != chat.ConnectionConnected || ctx.Err() != nil {
-		return driver.Sent{}, errWaiting
+		return driver.Outgoing{}, errWaiting
 	}
 	// Schedules, campaigns and late attempts come here without an earlier look.
 	if err := s.CheckContent(ctx, s.store.Queries, connection, contact, message); err != nil {
-		return driver.Sent{}, err
+		return driver.Outgoing{}, err
 	}
 	out := driver.Outgoing{ID: message.ID, Body: message.Body, Template: message.Template}
 	if message.MediaID != nil {
 		out.Media = &driver.Media{Type: message.MediaType, MimeType: pointer.ValueOrZero(message.MimeType), Name: pointer.ValueOrZero(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
 	if message.QuotedID != nil {
-		quoted, err := s.store.Message(ctx, entry.CompanyID, *message.QuotedID)
-		if err != nil {
-			return driver.Sent{}, fmt.Errorf("loading the quoted message: %w", err)
+		quoted, err := s.store.Message(ctx, message.CompanyID, *message.QuotedID)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) { // one that was deleted is not quoted
+			return driver.Outgoing{}, fmt.Errorf("loading the quoted message: %w", err)
 		}
 		out.QuotedRemoteID = pointer.ValueOrZero(quoted.RemoteID)
 	}
-	opened, err := s.store.DriverConnection(connection)
-	if err != nil {
-		return driver.Sent{}, err
-	}
-	to, err := s.resolveRecipient(ctx, network, opened, contact)
-	if err != nil {
-		return driver.Sent{}, err
-	}
-	out.To, out.LID = to.number, to.lid
-	if err := s.markHandedOver(ctx, entry); err != nil {
-		return driver.Sent{}, err
-	}
-	sent, err := driver.SendWithin(ctx, callTime, network, opened, out)
-	if err != nil && isIdempotent && !errors.Is(err, driver.ErrNotConnected) && !errors.Is(err, driver.ErrNotTaken) {
-		return sent, mayHaveArrivedError{err}
-	}
-	return sent, err
+	return out, nil
 }
 
 // failureCode returns the code of a final error of a driver, "" for a temporary error.
@@ -331,23 +348,7 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 // CloseTicket closes a ticket for a program, with a resolution unless that is nil. A closed
 // one stays as it is; an unknown one is a [hub.ErrNotFound].
 func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID int64, resolution *string) error {
-	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error { return closeTicket(ctx, tx, scope, ticketID, resolution) })
-}
-
-func closeTicket(ctx context.Context, tx *store.Tx, scope store.Scope, ticketID int64, resolution *string) error {
-	ticket, err := tx.LockTicket(ctx, scope.Company, ticketID)
-	if err != nil {
-		return dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_ticket_found", "There is no ticket with this id."))
-	}
-	earlier := ticket.Status
-	if earlier == chat.TicketClosed {
-		return nil
-	}
-	if ticket.Status = chat.TicketClosed; resolution != nil {
-		ticket.Resolution = resolution
-	}
-	_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
-	return err
+	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error { return tx.CloseTicket(ctx, scope, ticketID, resolution) })
 }
 
 // errNotInitialized is the error for callers who have no connection to send on.

@@ -178,11 +178,11 @@ func compareEntries(a, b store.OutboxEntry) int {
 func (s *Service) Release(ctx context.Context, entries []store.OutboxEntry) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 	defer cancel()
-	return release(ctx, s.store.Queries, entries)
+	return s.release(ctx, s.store.Queries, entries)
 }
 
-// release ends the leases of a company's messages that were not tried.
-func release(ctx context.Context, queries *dbgen.Queries, entries []store.OutboxEntry) error {
+// release ends the leases of a company's messages that were not tried, and returns their turns.
+func (s *Service) release(ctx context.Context, queries *dbgen.Queries, entries []store.OutboxEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -190,7 +190,8 @@ func release(ctx context.Context, queries *dbgen.Queries, entries []store.Outbox
 	for i, entry := range entries {
 		ids[i] = entry.MessageID
 	}
-	if err := queries.ReleaseOutboxEntries(ctx, entries[0].CompanyID, ids, *entries[0].LeasedUntil); err != nil {
+	err := queries.ReleaseOutboxEntries(ctx, dbgen.ReleaseOutboxEntriesParams{CompanyID: entries[0].CompanyID, Messages: ids, LeasedUntil: *entries[0].LeasedUntil, Clock: s.store.PaceClock()})
+	if err != nil {
 		return fmt.Errorf("returning messages to the outbox: %w", err)
 	}
 	return nil

@@ -18,6 +18,12 @@ import (
 // maxQRCodes is how many QR codes in a row a connection gets; then it is disconnected.
 const maxQRCodes = 3
 
+// Times of QR codes that could not be replaced.
+const (
+	renewalPause = time.Minute     // until that is tried again
+	markTime     = 5 * time.Second // to store it
+)
+
 // renewalGates is how many QR codes this process replaces at once.
 const renewalGates = 64
 
@@ -116,16 +122,38 @@ func (s *Service) RenewQRCode(ctx context.Context, c store.Connection) (store.Co
 		if c, err = s.store.Connection(ctx, c.CompanyID, c.ID); err != nil || !s.hasExpiredCode(c) {
 			return err
 		}
-		if c.Retries+1 < maxQRCodes {
-			c, err = s.Start(ctx, c)
-			return err
-		}
-		if err = s.Stop(ctx, c); err == nil { // else its network goes on making codes
-			c, err = s.disconnect(ctx, c, "Nobody scanned the QR code.")
-		}
-		return err
+		c, err = s.replaceQRCode(ctx, c)
+		return errors.Join(err, s.markRenewal(ctx, c, err))
 	})
 	return c, err
+}
+
+// replaceQRCode replaces the expired QR code of a connection that this process owns, or
+// disconnects the connection.
+func (s *Service) replaceQRCode(ctx context.Context, c store.Connection) (store.Connection, error) {
+	if c.Retries+1 < maxQRCodes {
+		return s.Start(ctx, c)
+	}
+	if err := s.Stop(ctx, c); err != nil { // its network goes on making codes
+		return c, err
+	}
+	return s.disconnect(ctx, c, "Nobody scanned the QR code.")
+}
+
+// markRenewal stores whether the QR code of a connection could be replaced, also when the time for
+// that has ended.
+func (s *Service) markRenewal(ctx context.Context, c store.Connection, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTime)
+	defer cancel()
+	var failedAt *time.Time
+	if failure != nil {
+		now := s.host.Now()
+		failedAt = &now
+	}
+	if err := s.store.MarkRenewal(ctx, failedAt, c.CompanyID, c.ID); err != nil {
+		return fmt.Errorf("storing whether a QR code was replaced: %w", err)
+	}
+	return nil
 }
 
 // hasExpiredCode reports whether a connection has a QR code that cannot be scanned any more.
@@ -165,17 +193,25 @@ func (s *Service) CheckSessions(ctx context.Context, _ []byte) error {
 
 // refreshAll checks the sessions of those connections that no other process owns.
 func (s *Service) refreshAll(ctx context.Context, connections []store.Connection) error {
+	forEach(connections, func(connection store.Connection) {
+		_, err := s.store.OwnConnection(ctx, connection.CompanyID, connection.ID, func(ctx context.Context) error {
+			return errors.Join(s.refresh(ctx, connection), s.store.MarkConnectionChecked(ctx, connection.CompanyID, connection.ID))
+		})
+		if err != nil {
+			s.host.Log.WarnContext(ctx, "a connection could not be checked", "connection_id", connection.ID, "error", err)
+		}
+	})
+	return nil
+}
+
+// forEach runs work for connections, several at the same time.
+func forEach(connections []store.Connection, work func(store.Connection)) {
 	queue := make(chan store.Connection)
 	var running sync.WaitGroup
 	for range min(concurrentChecks, len(connections)) {
 		running.Go(func() {
 			for connection := range queue {
-				_, err := s.store.OwnConnection(ctx, connection.CompanyID, connection.ID, func(ctx context.Context) error {
-					return errors.Join(s.refresh(ctx, connection), s.store.MarkConnectionChecked(ctx, connection.CompanyID, connection.ID))
-				})
-				if err != nil {
-					s.host.Log.WarnContext(ctx, "a connection could not be checked", "connection_id", connection.ID, "error", err)
-				}
+				work(connection)
 			}
 		})
 	}
@@ -184,7 +220,6 @@ func (s *Service) refreshAll(ctx context.Context, connections []store.Connection
 	}
 	close(queue)
 	running.Wait()
-	return nil
 }
 
 // refresh checks the session of a connection at its network.
@@ -203,16 +238,17 @@ func (s *Service) refresh(ctx context.Context, c store.Connection) error {
 	return network.Start(ctx, opened)
 }
 
-// RenewExpired is a background job: it replaces all expired QR codes.
+// RenewExpired is a background job: it replaces expired QR codes, several at the same time. Those
+// that could not be replaced wait for a minute, and then come after all others.
 func (s *Service) RenewExpired(ctx context.Context, _ []byte) error {
-	expired, err := s.store.ConnectionsWithExpiredQRCode(ctx, s.host.Now())
+	expired, err := s.store.ConnectionsWithExpiredQRCode(ctx, s.host.Now(), s.host.Now().Add(-renewalPause))
 	if err != nil {
 		return err
 	}
-	for _, connection := range expired {
+	forEach(expired, func(connection store.Connection) {
 		if _, err := s.RenewQRCode(ctx, connection); err != nil {
 			s.host.Log.WarnContext(ctx, "a QR code could not be replaced", "connection_id", connection.ID, "error", err)
 		}
-	}
+	})
 	return nil
 }

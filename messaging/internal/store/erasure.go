@@ -112,26 +112,37 @@ func (t *Tx) AnonymizeContactAndLog(ctx context.Context, scope Scope, contact Co
 
 // EraseOldMessages is a background job: it deletes the messages of closed tickets that are
 // older than their company keeps messages, scheduled messages that were sent or failed before,
-// and what campaigns keep of such messages.
+// and what campaigns keep of such messages. What fails for a company holds up nothing else.
 func (s *Store) EraseOldMessages(ctx context.Context, _ []byte) error {
 	companies, err := s.CompaniesWithRetention(ctx)
 	if err != nil {
 		return fmt.Errorf("loading the companies that erase messages: %w", err)
 	}
+	var failed failures
 	for _, company := range companies {
 		before := s.host.Now().Add(-time.Duration(*company.RetentionDays) * 24 * time.Hour)
-		for _, erase := range []func(ctx context.Context, company int64, before time.Time) (int, error){s.eraseMessages, s.eraseSchedules} {
-			for deleted := retentionBatch; deleted == retentionBatch; {
-				if deleted, err = erase(ctx, company.ID, before); err != nil {
-					return err
-				}
+		for _, erase := range []func(ctx context.Context, company int64, before time.Time) error{inBatches(s.eraseMessages), inBatches(s.eraseSchedules), s.eraseShipments} {
+			if err := ctx.Err(); err != nil {
+				failed.add(err)
+				return failed.joined()
+			}
+			if err := erase(ctx, company.ID, before); err != nil {
+				failed.add(fmt.Errorf("company %d: %w", company.ID, err))
 			}
 		}
-		if err := s.eraseShipments(ctx, company.ID, before); err != nil {
-			return err
+	}
+	return failed.joined()
+}
+
+// inBatches returns a function that calls erase until nothing is left to delete.
+func inBatches(erase func(ctx context.Context, company int64, before time.Time) (deleted int, err error)) func(ctx context.Context, company int64, before time.Time) error {
+	return func(ctx context.Context, company int64, before time.Time) error {
+		for {
+			if deleted, err := erase(ctx, company, before); err != nil || deleted < retentionBatch {
+				return err
+			}
 		}
 	}
-	return nil
 }
 
 // eraseSchedules deletes some of a company's old scheduled messages and returns how many.

@@ -96,27 +96,39 @@ func (t *Tx) EraseMedia(ctx context.Context, company int64, ids []string) error 
 // EraseAbandoned is a background job: it erases files that no message has.
 func (s *Store) EraseAbandoned(ctx context.Context, _ []byte) error {
 	now := s.host.Now()
+	var failed failures
 	for erased := int64(mediaBatch); erased == mediaBatch; {
 		var err error
 		if erased, err = s.EraseAbandonedMedia(ctx, now, now.Add(-abandonedAfter), mediaBatch); err != nil {
-			return fmt.Errorf("erasing abandoned files: %w", err)
+			failed.add(fmt.Errorf("erasing abandoned files: %w", err))
 		}
 	}
-	return s.DeleteErasedMedia(ctx, nil)
+	failed.add(s.DeleteErasedMedia(ctx, nil))
+	return failed.joined()
 }
 
 // DeleteErasedMedia is a background job: it deletes the content and the rows of erased
-// files.
+// files. Those that cannot be deleted are left to a later run.
 func (s *Store) DeleteErasedMedia(ctx context.Context, _ []byte) error {
+	var failed failures
+	var last dbgen.ErasedMediaRow
 	for {
-		files, err := s.ErasedMedia(ctx, mediaBatch)
-		if err != nil || len(files) == 0 {
-			return err
+		files, err := s.ErasedMedia(ctx, last.ErasedAt, last.ID, mediaBatch)
+		if err != nil {
+			failed.add(fmt.Errorf("finding erased files: %w", err))
 		}
 		for _, file := range files {
-			if err := s.deleteErased(ctx, file.CompanyID, file.ID); err != nil {
-				return err
+			if ctx.Err() != nil {
+				failed.add(ctx.Err())
+				break
 			}
+			if err := s.deleteErased(ctx, file.CompanyID, file.ID); err != nil {
+				failed.add(fmt.Errorf("file %s: %w", file.ID, err))
+			}
+			last = file
+		}
+		if len(files) < mediaBatch || ctx.Err() != nil {
+			return failed.joined()
 		}
 	}
 }

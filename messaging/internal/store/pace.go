@@ -32,11 +32,14 @@ func (s *Store) ClaimPaced(ctx context.Context, c Connection, until, expired tim
 	var claimed *OutboxEntry
 	err := s.InTx(ctx, "claiming a message of a program", func(tx *Tx) error {
 		claimed = nil
-		turns, err := tx.ReservePaceTurn(ctx, paceClock(s.host), c.CompanyID, c.ID)
-		if err != nil || turns == 0 {
-			return err
+		turn, err := tx.ReservePaceTurn(ctx, paceClock(s.host), c.CompanyID, c.ID)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
 		}
-		entries, err := tx.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{CompanyID: c.CompanyID, ConnectionID: c.ID, At: s.host.Now(), Until: until, Expired: expired, MaxRows: 1})
+		if err != nil {
+			return fmt.Errorf("taking a connection's turn: %w", err)
+		}
+		entries, err := tx.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{CompanyID: c.CompanyID, ConnectionID: c.ID, At: s.host.Now(), Until: until, Expired: expired, MaxRows: 1, TurnUntil: &turn})
 		if err != nil {
 			return fmt.Errorf("claiming a message: %w", err)
 		}
@@ -50,6 +53,19 @@ func (s *Store) ClaimPaced(ctx context.Context, c Connection, until, expired tim
 		return nil, nil
 	}
 	return claimed, err
+}
+
+// ReturnPaceTurn returns the turn that a message has taken, because it is not handed to its
+// network. It does nothing for a message that took none.
+func (s *Store) ReturnPaceTurn(ctx context.Context, queries *dbgen.Queries, entry OutboxEntry) error {
+	if entry.TurnUntil == nil {
+		return nil
+	}
+	err := queries.ReturnPaceTurn(ctx, dbgen.ReturnPaceTurnParams{Clock: s.PaceClock(), CompanyID: entry.CompanyID, ConnectionID: entry.ConnectionID, TurnUntil: *entry.TurnUntil})
+	if err != nil {
+		return fmt.Errorf("returning a connection's turn: %w", err)
+	}
+	return nil
 }
 
 // errNoneDue rolls a turn back that no message needs.

@@ -8,7 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/events"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/pointer"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
@@ -102,6 +104,35 @@ func (t *Tx) reopenTicket(ctx context.Context, scope Scope, contact Contact, con
 	}
 	ticket.Status, ticket.UserID, ticket.Resolution = chat.TicketPending, nil, nil
 	return t.SaveTicket(ctx, scope, chat.TicketClosed, ticket)
+}
+
+// CloseTicket closes a ticket for a program, with a resolution unless that is nil. A closed one
+// stays as it is; an unknown one is a [hub.ErrNotFound].
+func (t *Tx) CloseTicket(ctx context.Context, scope Scope, ticketID int64, resolution *string) error {
+	ticket, err := t.LockTicket(ctx, scope.Company, ticketID)
+	if err != nil {
+		return dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_ticket_found", "There is no ticket with this id."))
+	}
+	earlier := ticket.Status
+	if earlier == chat.TicketClosed {
+		return nil
+	}
+	if ticket.Status = chat.TicketClosed; resolution != nil {
+		ticket.Resolution = resolution
+	}
+	_, err = t.SaveTicket(ctx, scope, earlier, ticket)
+	return err
+}
+
+// CloseTicketOf closes the ticket of a message that was sent, unless it was deleted meanwhile.
+func (t *Tx) CloseTicketOf(ctx context.Context, scope Scope, m Message) error {
+	if m.TicketID == nil {
+		return nil
+	}
+	if err := t.CloseTicket(ctx, scope, *m.TicketID, nil); err != nil && !errors.Is(err, hub.ErrNotFound) {
+		return err
+	}
+	return nil
 }
 
 // SaveTicket stores a ticket that the transaction has locked, sets the times that its

@@ -20,14 +20,18 @@ import (
 const CodeUnclear = "unclear"
 
 // MarkUnclear stores that the network may have accepted a message or not. It is not sent
-// again: a receipt of the network decides, until a time. It does nothing if the message is
+// again: a receipt of the network decides, until a time, also whether its ticket is closed. It does nothing if the message is
 // not in the outbox any more.
 func (t *Tx) MarkUnclear(ctx context.Context, m Message, until time.Time) error {
-	deleted, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID)
-	if err != nil || deleted == 0 {
-		return err
+	closesTicket, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
 	}
-	if err := t.InsertUnclearMessage(ctx, m.CompanyID, m.ID, until); err != nil {
+	if err != nil {
+		return fmt.Errorf("removing a message from the outbox: %w", err)
+	}
+	err = t.InsertUnclearMessage(ctx, dbgen.InsertUnclearMessageParams{CompanyID: m.CompanyID, MessageID: m.ID, DueAt: until, ClosesTicket: closesTicket})
+	if err != nil {
 		return fmt.Errorf("storing an unclear message: %w", err)
 	}
 	code := CodeUnclear
@@ -68,11 +72,14 @@ func (t *Tx) settleByReceipt(ctx context.Context, scope Scope, connection Connec
 	if !m.FromMe || m.RemoteID != nil || m.ConnectionID == nil || *m.ConnectionID != connection.ID || !isAwaited {
 		return nil, nil
 	}
-	if _, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID); err != nil {
-		return nil, fmt.Errorf("removing a message from the outbox: %w", err)
+	closesTicket, err := t.DeleteAwaitedMessage(ctx, m.CompanyID, m.ID)
+	if err != nil {
+		return nil, fmt.Errorf("settling a message that waits for a response: %w", err)
 	}
-	if _, err := t.DeleteUnclearMessage(ctx, m.CompanyID, m.ID); err != nil {
-		return nil, fmt.Errorf("settling an unclear message: %w", err)
+	if closesTicket && receipt.Ack != chat.AckFailed {
+		if err := t.CloseTicketOf(ctx, scope, m); err != nil {
+			return nil, err
+		}
 	}
 	contact, err := t.Contact(ctx, m.CompanyID, m.ContactID)
 	if err != nil {

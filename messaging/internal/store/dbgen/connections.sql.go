@@ -150,11 +150,14 @@ func (q *Queries) Connections(ctx context.Context, companyID int64) ([]Connectio
 }
 
 const connectionsWithExpiredQRCode = `-- name: ConnectionsWithExpiredQRCode :many
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where status = 'qrcode' and qr_expires_at < $1::timestamptz order by qr_expires_at limit 100
+select c.company_id, c.id, c.name, c.driver, c.status, c.qrcode, c.qr_expires_at, c.retries, c.number, c.is_default, c.greeting_message, c.farewell_message, c.out_of_hours_message, c.rating_message, c.send_interval_ms, c.daily_limit, c.last_error, c.settings, c.created_at, c.updated_at, c.transfer_queue_id, c.time_to_transfer, c.expires_ticket, c.expires_inactive_message, c.max_use_bot_queues, c.state_sequence from messaging.connections c left join messaging.connection_leases l on l.company_id = c.company_id and l.connection_id = c.id
+where c.status = 'qrcode' and c.qr_expires_at < $1::timestamptz and (l.renewal_failed_at is null or l.renewal_failed_at <= $2::timestamptz)
+order by l.renewal_failed_at nulls first, c.qr_expires_at limit 100
 `
 
-func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time) ([]Connection, error) {
-	rows, err := q.db.Query(ctx, connectionsWithExpiredQRCode, at)
+// Those whose code could not be replaced come last, and only if that failed before a time.
+func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time, failedBefore time.Time) ([]Connection, error) {
+	rows, err := q.db.Query(ctx, connectionsWithExpiredQRCode, at, failedBefore)
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,17 @@ func (q *Queries) MarkConnectionChecked(ctx context.Context, companyID int64, co
 	return err
 }
 
+const markRenewal = `-- name: MarkRenewal :exec
+update messaging.connection_leases set renewal_failed_at = $1::timestamptz
+where company_id = $2 and connection_id = $3 and renewal_failed_at is distinct from $1::timestamptz
+`
+
+// The owner of a connection has replaced its QR code, or could not: then failed_at is set.
+func (q *Queries) MarkRenewal(ctx context.Context, failedAt *time.Time, companyID int64, connectionID int64) error {
+	_, err := q.db.Exec(ctx, markRenewal, failedAt, companyID, connectionID)
+	return err
+}
+
 const releaseConnection = `-- name: ReleaseConnection :exec
 update messaging.connection_leases set leased_until = clock_timestamp() where company_id = $1 and connection_id = $2 and holder = $3
 `

@@ -65,16 +65,19 @@ func (q *Queries) EraseUnusedMedia(ctx context.Context, at time.Time, companyID 
 }
 
 const erasedMedia = `-- name: ErasedMedia :many
-select company_id, id from messaging.media_files where erased_at is not null order by erased_at limit $1::int
+select company_id, id, erased_at::timestamptz as erased_at from messaging.media_files
+where erased_at is not null and (erased_at, id) > ($1::timestamptz, $2::text) order by erased_at, id limit $3::int
 `
 
 type ErasedMediaRow struct {
 	CompanyID int64
 	ID        string
+	ErasedAt  time.Time
 }
 
-func (q *Queries) ErasedMedia(ctx context.Context, maxRows int) ([]ErasedMediaRow, error) {
-	rows, err := q.db.Query(ctx, erasedMedia, maxRows)
+// After a place in their order.
+func (q *Queries) ErasedMedia(ctx context.Context, afterErasedAt time.Time, afterID string, maxRows int) ([]ErasedMediaRow, error) {
+	rows, err := q.db.Query(ctx, erasedMedia, afterErasedAt, afterID, maxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ func (q *Queries) ErasedMedia(ctx context.Context, maxRows int) ([]ErasedMediaRo
 	items := []ErasedMediaRow{}
 	for rows.Next() {
 		var i ErasedMediaRow
-		if err := rows.Scan(&i.CompanyID, &i.ID); err != nil {
+		if err := rows.Scan(&i.CompanyID, &i.ID, &i.ErasedAt); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -277,6 +277,7 @@ type OutboxEntry struct {
 	HandedAt     *time.Time
 	IsUrgent     bool
 	ClosesTicket bool
+	TurnUntil    *time.Time
 }
 
 type Queue struct {

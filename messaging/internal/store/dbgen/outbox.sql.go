@@ -13,18 +13,19 @@ import (
 const claimOutbox = `-- name: ClaimOutbox :many
 with next as materialized (
   select o.message_id from messaging.outbox o
-  where o.company_id = $2::bigint and o.connection_id = $3::bigint and (o.is_urgent or not $4::boolean)
-    and o.due_at <= $5::timestamptz and (o.leased_until is null or o.leased_until < $5::timestamptz)
-    and (o.created_at <= $6::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
+  where o.company_id = $3::bigint and o.connection_id = $4::bigint and (o.is_urgent or not $5::boolean)
+    and o.due_at <= $6::timestamptz and (o.leased_until is null or o.leased_until < $6::timestamptz)
+    and (o.created_at <= $7::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
     and o.seq = (select min(first.seq) from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id)
-  order by o.is_urgent desc, o.due_at, o.seq limit $7::int for update skip locked)
-update messaging.outbox u set leased_until = $1::timestamptz, attempts = u.attempts + 1
-from next where u.company_id = $2::bigint and u.message_id = next.message_id
-returning u.company_id, u.message_id, u.seq, u.connection_id, u.contact_id, u.attempts, u.due_at, u.leased_until, u.created_at, u.handed_at, u.is_urgent, u.closes_ticket
+  order by o.is_urgent desc, o.due_at, o.seq limit $8::int for update skip locked)
+update messaging.outbox u set leased_until = $1::timestamptz, attempts = u.attempts + 1, turn_until = $2::timestamptz
+from next where u.company_id = $3::bigint and u.message_id = next.message_id
+returning u.company_id, u.message_id, u.seq, u.connection_id, u.contact_id, u.attempts, u.due_at, u.leased_until, u.created_at, u.handed_at, u.is_urgent, u.closes_ticket, u.turn_until
 `
 
 type ClaimOutboxParams struct {
 	Until        time.Time
+	TurnUntil    *time.Time
 	CompanyID    int64
 	ConnectionID int64
 	OnlyUrgent   bool
@@ -39,6 +40,7 @@ type ClaimOutboxParams struct {
 func (q *Queries) ClaimOutbox(ctx context.Context, arg ClaimOutboxParams) ([]OutboxEntry, error) {
 	rows, err := q.db.Query(ctx, claimOutbox,
 		arg.Until,
+		arg.TurnUntil,
 		arg.CompanyID,
 		arg.ConnectionID,
 		arg.OnlyUrgent,
@@ -66,6 +68,7 @@ func (q *Queries) ClaimOutbox(ctx context.Context, arg ClaimOutboxParams) ([]Out
 			&i.HandedAt,
 			&i.IsUrgent,
 			&i.ClosesTicket,
+			&i.TurnUntil,
 		); err != nil {
 			return nil, err
 		}
@@ -141,17 +144,32 @@ func (q *Queries) ConnectionsToSend(ctx context.Context, arg ConnectionsToSendPa
 	return items, nil
 }
 
-const deleteOutboxEntry = `-- name: DeleteOutboxEntry :execrows
-delete from messaging.outbox where company_id = $1 and message_id = $2
+const deleteAwaitedMessage = `-- name: DeleteAwaitedMessage :one
+with waiting as (
+  delete from messaging.outbox o where o.company_id = $1::bigint and o.message_id = $2::text returning o.closes_ticket),
+unclear as (
+  delete from messaging.unclear_messages u where u.company_id = $1::bigint and u.message_id = $2::text returning u.closes_ticket)
+select (exists (select from waiting where closes_ticket) or exists (select from unclear where closes_ticket))::boolean as closes_ticket
+`
+
+// A receipt settles the message, in the outbox or after that: does it close its ticket?
+func (q *Queries) DeleteAwaitedMessage(ctx context.Context, companyID int64, messageID string) (bool, error) {
+	row := q.db.QueryRow(ctx, deleteAwaitedMessage, companyID, messageID)
+	var closes_ticket bool
+	err := row.Scan(&closes_ticket)
+	return closes_ticket, err
+}
+
+const deleteOutboxEntry = `-- name: DeleteOutboxEntry :one
+delete from messaging.outbox where company_id = $1 and message_id = $2 returning closes_ticket
 `
 
 // The caller settles the message: nothing else sends it any more.
-func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messageID string) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteOutboxEntry, companyID, messageID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messageID string) (bool, error) {
+	row := q.db.QueryRow(ctx, deleteOutboxEntry, companyID, messageID)
+	var closes_ticket bool
+	err := row.Scan(&closes_ticket)
+	return closes_ticket, err
 }
 
 const deleteOutboxEntryAndPhoneCopy = `-- name: DeleteOutboxEntryAndPhoneCopy :execrows
@@ -322,7 +340,9 @@ func (q *Queries) FailOutboxOfContact(ctx context.Context, arg FailOutboxOfConta
 const hasBacklog = `-- name: HasBacklog :one
 select count(*) >= $1::int from (
   select from messaging.outbox o where o.company_id = $2 and o.connection_id = $3 and not o.is_urgent
-    and o.due_at <= $4::timestamptz and (o.leased_until is null or o.leased_until < $4::timestamptz) limit $1::int) waiting
+    and o.due_at <= $4::timestamptz and (o.leased_until is null or o.leased_until < $4::timestamptz)
+    and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= $4::timestamptz
+  limit $1::int) waiting
 `
 
 type HasBacklogParams struct {
@@ -332,7 +352,8 @@ type HasBacklogParams struct {
 	At           time.Time
 }
 
-// Whether at least so many messages of programs wait for a connection.
+// Whether at least so many messages of programs wait for a connection. Those of a chat count
+// only if its first message is due.
 func (q *Queries) HasBacklog(ctx context.Context, arg HasBacklogParams) (bool, error) {
 	row := q.db.QueryRow(ctx, hasBacklog,
 		arg.Least,
@@ -354,16 +375,17 @@ turn as (
   insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
   select $1, $3, coalesce($8::timestamptz, clock_timestamp()) + line.send_interval_ms * interval '1 millisecond' from line, chat
   where not $5::boolean and line.send_interval_ms > 0 and not chat.is_waiting and not exists (
-    select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and not o.is_urgent and o.due_at <= $6::timestamptz)
+    select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and not o.is_urgent and o.due_at <= $6::timestamptz
+      and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= $6::timestamptz)
   on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
     where p.next_send_at <= coalesce($8::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
-  returning true)
-insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at)
+  returning p.next_send_at)
+insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at, turn_until)
 select $1, $2, $3, $4, $5::boolean, $6::timestamptz,
   case when chat.is_waiting or not $5::boolean and line.send_interval_ms > 0 and not exists (select from turn) then null else $7::timestamptz end,
-  $6::timestamptz
+  $6::timestamptz, (select next_send_at from turn)
 from line, chat
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_urgent, closes_ticket
+returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_urgent, closes_ticket, turn_until
 `
 
 type InsertOutboxEntryParams struct {
@@ -404,16 +426,29 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		&i.HandedAt,
 		&i.IsUrgent,
 		&i.ClosesTicket,
+		&i.TurnUntil,
 	)
 	return i, err
 }
 
 const insertUnclearMessage = `-- name: InsertUnclearMessage :exec
-insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing
+insert into messaging.unclear_messages (company_id, message_id, due_at, closes_ticket) values ($1, $2, $3, $4) on conflict do nothing
 `
 
-func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
-	_, err := q.db.Exec(ctx, insertUnclearMessage, companyID, messageID, dueAt)
+type InsertUnclearMessageParams struct {
+	CompanyID    int64
+	MessageID    string
+	DueAt        time.Time
+	ClosesTicket bool
+}
+
+func (q *Queries) InsertUnclearMessage(ctx context.Context, arg InsertUnclearMessageParams) error {
+	_, err := q.db.Exec(ctx, insertUnclearMessage,
+		arg.CompanyID,
+		arg.MessageID,
+		arg.DueAt,
+		arg.ClosesTicket,
+	)
 	return err
 }
 
@@ -568,7 +603,8 @@ func (q *Queries) MessageToSend(ctx context.Context, connectionID int64, company
 const paceOfConnection = `-- name: PaceOfConnection :one
 select p.next_send_at, (extract(epoch from p.next_send_at - coalesce($1::timestamptz, clock_timestamp())) * 1000)::float8 as milliseconds,
   exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and not o.is_urgent
-  and o.due_at <= $2::timestamptz)::boolean as is_busy
+  and o.due_at <= $2::timestamptz
+  and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= $2::timestamptz)::boolean as is_busy
 from messaging.connection_paces p where p.company_id = $3 and p.connection_id = $4
 `
 
@@ -586,7 +622,7 @@ type PaceOfConnectionRow struct {
 }
 
 // When a connection may send its next message of a program, in how many milliseconds that is,
-// and whether some wait for it.
+// and whether some wait for it. A chat waits only if its first message is due.
 func (q *Queries) PaceOfConnection(ctx context.Context, arg PaceOfConnectionParams) (PaceOfConnectionRow, error) {
 	row := q.db.QueryRow(ctx, paceOfConnection,
 		arg.Clock,
@@ -625,29 +661,70 @@ func (q *Queries) PostponeOutboxEntry(ctx context.Context, arg PostponeOutboxEnt
 }
 
 const releaseOutboxEntries = `-- name: ReleaseOutboxEntries :exec
-update messaging.outbox set leased_until = null, attempts = greatest(attempts - 1, 0) where company_id = $1 and message_id = any($2::text[]) and leased_until = $3::timestamptz
+with released as (
+  update messaging.outbox o set leased_until = null, attempts = greatest(o.attempts - 1, 0)
+  where o.company_id = $2::bigint and o.message_id = any($3::text[]) and o.leased_until = $4::timestamptz
+  returning o.connection_id, o.turn_until)
+update messaging.connection_paces p set next_send_at = coalesce($1::timestamptz, clock_timestamp())
+from released r where p.company_id = $2::bigint and p.connection_id = r.connection_id and p.next_send_at = r.turn_until
 `
 
-// They were not tried.
-func (q *Queries) ReleaseOutboxEntries(ctx context.Context, companyID int64, messages []string, leasedUntil time.Time) error {
-	_, err := q.db.Exec(ctx, releaseOutboxEntries, companyID, messages, leasedUntil)
+type ReleaseOutboxEntriesParams struct {
+	Clock       *time.Time
+	CompanyID   int64
+	Messages    []string
+	LeasedUntil time.Time
+}
+
+// They were not tried: they return the turns that they took.
+func (q *Queries) ReleaseOutboxEntries(ctx context.Context, arg ReleaseOutboxEntriesParams) error {
+	_, err := q.db.Exec(ctx, releaseOutboxEntries,
+		arg.Clock,
+		arg.CompanyID,
+		arg.Messages,
+		arg.LeasedUntil,
+	)
 	return err
 }
 
-const reservePaceTurn = `-- name: ReservePaceTurn :execrows
+const reservePaceTurn = `-- name: ReservePaceTurn :one
 insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
 select c.company_id, c.id, coalesce($1::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond'
 from messaging.connections c where c.company_id = $2 and c.id = $3
 on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
   where p.next_send_at <= coalesce($1::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
+returning p.next_send_at
 `
 
 // Takes the turn of a connection whose interval has passed. A turn that is farther away than
-// the interval is none: the interval was longer, or the clock was set back.
-func (q *Queries) ReservePaceTurn(ctx context.Context, clock *time.Time, companyID int64, connectionID int64) (int64, error) {
-	result, err := q.db.Exec(ctx, reservePaceTurn, clock, companyID, connectionID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+// the interval is none: the interval was longer, or the clock was set back. No row means that it
+// is not the connection's turn.
+func (q *Queries) ReservePaceTurn(ctx context.Context, clock *time.Time, companyID int64, connectionID int64) (time.Time, error) {
+	row := q.db.QueryRow(ctx, reservePaceTurn, clock, companyID, connectionID)
+	var next_send_at time.Time
+	err := row.Scan(&next_send_at)
+	return next_send_at, err
+}
+
+const returnPaceTurn = `-- name: ReturnPaceTurn :exec
+update messaging.connection_paces set next_send_at = coalesce($1::timestamptz, clock_timestamp())
+where company_id = $2 and connection_id = $3 and next_send_at = $4::timestamptz
+`
+
+type ReturnPaceTurnParams struct {
+	Clock        *time.Time
+	CompanyID    int64
+	ConnectionID int64
+	TurnUntil    time.Time
+}
+
+// The message that took the turn was not handed to the network. A later turn stays.
+func (q *Queries) ReturnPaceTurn(ctx context.Context, arg ReturnPaceTurnParams) error {
+	_, err := q.db.Exec(ctx, returnPaceTurn,
+		arg.Clock,
+		arg.CompanyID,
+		arg.ConnectionID,
+		arg.TurnUntil,
+	)
+	return err
 }

@@ -36,7 +36,10 @@ update messaging.connections set is_default = false, updated_at = sqlc.arg(at)::
 select * from messaging.connections where company_id = $1 order by id for no key update;
 
 -- name: ConnectionsWithExpiredQRCode :many
-select * from messaging.connections where status = 'qrcode' and qr_expires_at < sqlc.arg(at)::timestamptz order by qr_expires_at limit 100;
+-- Those whose code could not be replaced come last, and only if that failed before a time.
+select c.* from messaging.connections c left join messaging.connection_leases l on l.company_id = c.company_id and l.connection_id = c.id
+where c.status = 'qrcode' and c.qr_expires_at < sqlc.arg(at)::timestamptz and (l.renewal_failed_at is null or l.renewal_failed_at <= sqlc.arg(failed_before)::timestamptz)
+order by l.renewal_failed_at nulls first, c.qr_expires_at limit 100;
 
 -- name: LockConnectionByID :one
 select * from messaging.connections where id = $1 for no key update;

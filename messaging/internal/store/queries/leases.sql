@@ -31,3 +31,8 @@ order by c.id limit 200;
 
 -- name: MarkConnectionChecked :exec
 update messaging.connection_leases set checked_at = clock_timestamp() where company_id = $1 and connection_id = $2;
+
+-- name: MarkRenewal :exec
+-- The owner of a connection has replaced its QR code, or could not: then failed_at is set.
+update messaging.connection_leases set renewal_failed_at = sqlc.narg(failed_at)::timestamptz
+where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id) and renewal_failed_at is distinct from sqlc.narg(failed_at)::timestamptz;

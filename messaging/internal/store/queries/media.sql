@@ -33,7 +33,9 @@ where (f.company_id, f.id) in (
   limit sqlc.arg(max_rows)::int);
 
 -- name: ErasedMedia :many
-select company_id, id from messaging.media_files where erased_at is not null order by erased_at limit sqlc.arg(max_rows)::int;
+-- After a place in their order.
+select company_id, id, erased_at::timestamptz as erased_at from messaging.media_files
+where erased_at is not null and (erased_at, id) > (sqlc.arg(after_erased_at)::timestamptz, sqlc.arg(after_id)::text) order by erased_at, id limit sqlc.arg(max_rows)::int;
 
 -- name: LockErasedMedia :one
 -- Messages cannot begin to refer to it until the transaction ends.

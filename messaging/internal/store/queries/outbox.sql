@@ -9,14 +9,15 @@ turn as (
   insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
   select sqlc.arg(company_id), sqlc.arg(connection_id), coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + line.send_interval_ms * interval '1 millisecond' from line, chat
   where not sqlc.arg(is_urgent)::boolean and line.send_interval_ms > 0 and not chat.is_waiting and not exists (
-    select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent and o.due_at <= sqlc.arg(at)::timestamptz)
+    select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent and o.due_at <= sqlc.arg(at)::timestamptz
+      and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz)
   on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
     where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
-  returning true)
-insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at)
+  returning p.next_send_at)
+insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at, turn_until)
 select sqlc.arg(company_id), sqlc.arg(message_id), sqlc.arg(connection_id), sqlc.arg(contact_id), sqlc.arg(is_urgent)::boolean, sqlc.arg(at)::timestamptz,
   case when chat.is_waiting or not sqlc.arg(is_urgent)::boolean and line.send_interval_ms > 0 and not exists (select from turn) then null else sqlc.arg(leased_until)::timestamptz end,
-  sqlc.arg(at)::timestamptz
+  sqlc.arg(at)::timestamptz, (select next_send_at from turn)
 from line, chat
 returning *;
 
@@ -57,30 +58,46 @@ with next as materialized (
     and (o.created_at <= sqlc.arg(expired)::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
     and o.seq = (select min(first.seq) from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id)
   order by o.is_urgent desc, o.due_at, o.seq limit sqlc.arg(max_rows)::int for update skip locked)
-update messaging.outbox u set leased_until = sqlc.arg(until)::timestamptz, attempts = u.attempts + 1
+update messaging.outbox u set leased_until = sqlc.arg(until)::timestamptz, attempts = u.attempts + 1, turn_until = sqlc.narg(turn_until)::timestamptz
 from next where u.company_id = sqlc.arg(company_id)::bigint and u.message_id = next.message_id
 returning u.*;
 
--- name: ReservePaceTurn :execrows
+-- name: ReservePaceTurn :one
 -- Takes the turn of a connection whose interval has passed. A turn that is farther away than
--- the interval is none: the interval was longer, or the clock was set back.
+-- the interval is none: the interval was longer, or the clock was set back. No row means that it
+-- is not the connection's turn.
 insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
 select c.company_id, c.id, coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond'
 from messaging.connections c where c.company_id = sqlc.arg(company_id) and c.id = sqlc.arg(connection_id)
 on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
-  where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at;
+  where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
+returning p.next_send_at;
+
+-- name: ReturnPaceTurn :exec
+-- The message that took the turn was not handed to the network. A later turn stays.
+update messaging.connection_paces set next_send_at = coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
+where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id) and next_send_at = sqlc.arg(turn_until)::timestamptz;
 
 -- name: PaceOfConnection :one
 -- When a connection may send its next message of a program, in how many milliseconds that is,
--- and whether some wait for it.
+-- and whether some wait for it. A chat waits only if its first message is due.
 select p.next_send_at, (extract(epoch from p.next_send_at - coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())) * 1000)::float8 as milliseconds,
   exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and not o.is_urgent
-  and o.due_at <= sqlc.arg(at)::timestamptz)::boolean as is_busy
+  and o.due_at <= sqlc.arg(at)::timestamptz
+  and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz)::boolean as is_busy
 from messaging.connection_paces p where p.company_id = sqlc.arg(company_id) and p.connection_id = sqlc.arg(connection_id);
 
--- name: DeleteOutboxEntry :execrows
+-- name: DeleteOutboxEntry :one
 -- The caller settles the message: nothing else sends it any more.
-delete from messaging.outbox where company_id = $1 and message_id = $2;
+delete from messaging.outbox where company_id = $1 and message_id = $2 returning closes_ticket;
+
+-- name: DeleteAwaitedMessage :one
+-- A receipt settles the message, in the outbox or after that: does it close its ticket?
+with waiting as (
+  delete from messaging.outbox o where o.company_id = sqlc.arg(company_id)::bigint and o.message_id = sqlc.arg(message_id)::text returning o.closes_ticket),
+unclear as (
+  delete from messaging.unclear_messages u where u.company_id = sqlc.arg(company_id)::bigint and u.message_id = sqlc.arg(message_id)::text returning u.closes_ticket)
+select (exists (select from waiting where closes_ticket) or exists (select from unclear where closes_ticket))::boolean as closes_ticket;
 
 -- name: FailOutboxEntry :exec
 -- A message that the network has not accepted, and never will.
@@ -108,10 +125,13 @@ select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array(
   '{}', sqlc.arg(code)::text, sqlc.arg(at)::timestamptz);
 
 -- name: HasBacklog :one
--- Whether at least so many messages of programs wait for a connection.
+-- Whether at least so many messages of programs wait for a connection. Those of a chat count
+-- only if its first message is due.
 select count(*) >= sqlc.arg(least)::int from (
   select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent
-    and o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz) limit sqlc.arg(least)::int) waiting;
+    and o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+    and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz
+  limit sqlc.arg(least)::int) waiting;
 
 -- name: DeleteOutboxEntryAndPhoneCopy :execrows
 -- Of a message that the network has accepted. A network may have reported it before as one that was
@@ -125,8 +145,13 @@ update messaging.outbox set due_at = sqlc.arg(due_at)::timestamptz, leased_until
 where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and leased_until = sqlc.arg(leased_until)::timestamptz;
 
 -- name: ReleaseOutboxEntries :exec
--- They were not tried.
-update messaging.outbox set leased_until = null, attempts = greatest(attempts - 1, 0) where company_id = $1 and message_id = any(sqlc.arg(messages)::text[]) and leased_until = sqlc.arg(leased_until)::timestamptz;
+-- They were not tried: they return the turns that they took.
+with released as (
+  update messaging.outbox o set leased_until = null, attempts = greatest(o.attempts - 1, 0)
+  where o.company_id = sqlc.arg(company_id)::bigint and o.message_id = any(sqlc.arg(messages)::text[]) and o.leased_until = sqlc.arg(leased_until)::timestamptz
+  returning o.connection_id, o.turn_until)
+update messaging.connection_paces p set next_send_at = coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
+from released r where p.company_id = sqlc.arg(company_id)::bigint and p.connection_id = r.connection_id and p.next_send_at = r.turn_until;
 
 -- name: MarkHandedOver :execrows
 -- Marks a message before it is handed to its network. No row means that the process does not hold
@@ -136,7 +161,7 @@ where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) an
   and leased_until = sqlc.arg(leased_until)::timestamptz and leased_until > sqlc.arg(at)::timestamptz;
 
 -- name: InsertUnclearMessage :exec
-insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing;
+insert into messaging.unclear_messages (company_id, message_id, due_at, closes_ticket) values ($1, $2, $3, $4) on conflict do nothing;
 
 -- name: DueUnclearMessages :many
 select company_id, message_id from messaging.unclear_messages where due_at <= sqlc.arg(at)::timestamptz order by due_at limit 500;
