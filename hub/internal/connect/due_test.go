@@ -54,7 +54,7 @@ func TestProbesDoNotWaitForSlowPeers(t *testing.T) {
 	b.clock.Advance(25 * time.Second)
 	select {
 	case <-isProbed:
-	case <-time.After(8 * time.Second): // a probe gives up after 10 s
+	case <-time.After(8 * time.Second): // a probe ends after 10 s
 		t.Fatal("the second peer was not probed while the first did not respond")
 	}
 }
