@@ -96,7 +96,7 @@ type connections struct {
 	module.Peers
 	mu           sync.Mutex
 	integrations map[uuid.UUID]module.Integration // by organization
-	timeout      time.Duration                    // of a call
+	silent       *messagingServer                 // which is not waited for long; nil: each is
 	calls        int
 	onList       func() error // instead of a list
 	onCall       func() error // before a call; an error instead of it
@@ -122,11 +122,14 @@ func (c *connections) List(_ context.Context, tenant uuid.UUID, _ hub.Environmen
 func (c *connections) Call(ctx context.Context, id uuid.UUID, call hub.Call) (json.RawMessage, error) {
 	c.mu.Lock()
 	c.calls++
-	onCall, address := c.onCall, ""
+	onCall, address, timeout := c.onCall, "", time.Minute
 	for _, integration := range c.integrations {
 		if integration.ID == id {
 			address = integration.APIURL
 		}
+	}
+	if c.silent != nil && address == "http://"+c.silent.address {
+		timeout = 300 * time.Millisecond
 	}
 	c.mu.Unlock()
 	if onCall != nil {
@@ -138,7 +141,7 @@ func (c *connections) Call(ctx context.Context, id uuid.UUID, call hub.Call) (js
 	if err != nil {
 		return nil, err
 	}
-	client := http.Client{Timeout: c.timeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := hub.Exchange(&client, req)
 	if err != nil {
 		return nil, err
@@ -176,7 +179,7 @@ func (c *connections) setStatus(org *schedulingtest.Bookable, product *messaging
 // test runs the jobs for reminders.
 func newConnectedOrganization(t *testing.T, product *messagingServer) (*connections, *schedulingtest.Bookable) {
 	t.Helper()
-	c := &connections{integrations: make(map[uuid.UUID]module.Integration), timeout: time.Minute}
+	c := &connections{integrations: make(map[uuid.UUID]module.Integration)}
 	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = c })
 	stopOwnRuns(org, "message-reminders")
 	c.connect(org, product, "active")
@@ -356,7 +359,7 @@ func TestRemindersToASilentProduct(t *testing.T) {
 	orgs[2].Book(90 * time.Minute)
 	id := last.Book(2 * time.Hour)
 	first.Hub.Clock.Advance(50 * time.Hour)
-	c.timeout = 300 * time.Millisecond
+	c.silent = silent
 	first.RunJob("message-reminders")
 	require.Equal(t, 3, c.callCount(), "two to the silent product")
 	require.Equal(t, []string{id}, other.reminded())
@@ -364,7 +367,7 @@ func TestRemindersToASilentProduct(t *testing.T) {
 	require.Zero(t, unsent(orgs[1]))
 	require.Equal(t, 1, unsent(orgs[2]))
 	silent.setResponse(nil)
-	c.timeout = time.Minute
+	c.silent = nil
 	first.Hub.Clock.Advance(time.Minute)
 	first.RunJob("message-reminders")
 	require.Len(t, silent.reminded(), 3)
