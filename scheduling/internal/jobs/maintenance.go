@@ -35,19 +35,23 @@ func NewMaintenance(host module.Host, s *store.Store) *Maintenance {
 // clientBatch is how many clients are read per query.
 const clientBatch = 500
 
-// updateLoyaltyPoints grants the points of birthdays and expires points.
+// updateLoyaltyPoints grants the points of birthdays and expires points. Birthdays come first,
+// because they pass: what expires can wait for the next run.
 func (m *Maintenance) updateLoyaltyPoints(ctx context.Context) error {
 	birthdays, err := m.store.OrgsWithBirthdayBonus(ctx)
 	if err != nil {
 		return err
 	}
-	expiring, err := m.store.OrgsWithExpiringPoints(ctx)
-	if err != nil {
-		return err
-	}
 	var errs []error
 	for _, id := range birthdays {
+		if ctx.Err() != nil {
+			break
+		}
 		errs = append(errs, m.forOrg(ctx, id, m.grantBirthdayPoints))
+	}
+	expiring, err := m.store.OrgsWithExpiringPoints(ctx)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
 	}
 	for _, id := range m.rotate(expiring) {
 		if ctx.Err() != nil {

@@ -181,16 +181,9 @@ func newConnectedOrganization(t *testing.T, product *messagingServer) (*connecti
 	t.Helper()
 	c := &connections{integrations: make(map[uuid.UUID]module.Integration)}
 	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = c })
-	stopOwnRuns(org, "message-reminders")
+	org.StopOwnRuns("message-reminders")
 	c.connect(org, product, "active")
 	return c, org
-}
-
-// stopOwnRuns keeps the hub's own runner from a repeating job.
-func stopOwnRuns(org *schedulingtest.Bookable, job string) {
-	org.T.Helper()
-	org.Hub.AwaitFirstRun(job)
-	org.Exec(`update hub.jobs set due_at = due_at + interval '1 year' where product = 'scheduling' and job = $1`, job)
 }
 
 // unsent counts the reminders of an organization that are still to be sent.
@@ -401,7 +394,7 @@ func TestRemindersBesideASilentProduct(t *testing.T) {
 func TestUnsendableRemindersDoNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	broken := schedulingtest.NewBookableAlone(t)
-	stopOwnRuns(broken, "reminders")
+	broken.StopOwnRuns("reminders")
 	org := schedulingtest.RegisterOrganization(t, broken.Hub).MakeBookable()
 	id := broken.Book(0)
 	org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
