@@ -10,9 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"integrationhub/scheduling/migrations"
-
 	"integrationhub/hub/hubtest"
+	"integrationhub/scheduling/migrations"
 )
 
 func TestMigrationsApplyToAnEmptyDatabase(t *testing.T) {
