@@ -2,6 +2,7 @@ package migrations_test
 
 import (
 	"fmt"
+	"io/fs"
 	"testing"
 
 	"github.com/google/uuid"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
+	"integrationhub/scheduling/migrations"
 )
 
 func TestMigrationsApplyToAnEmptyDatabase(t *testing.T) {
@@ -219,4 +221,21 @@ func TestOnePendingChargePerPurpose(t *testing.T) {
 	require.NoError(t, charge("full", 1000))
 	s.exec(`update scheduling.payments set status = 'expired' where org_id = $1`, s.org)
 	require.NoError(t, charge("deposit", 1000))
+}
+
+// Clients who were erased before the migration lose the source_ids of their appointments.
+func TestSourceIDsOfErasedClients(t *testing.T) {
+	t.Parallel()
+	text, err := fs.ReadFile(migrations.FS(), "00091_erased_source_ids.sql")
+	require.NoError(t, err)
+	for _, isErased := range []bool{true, false} {
+		s := newStudio(t)
+		require.NoError(t, s.book(booking{}))
+		s.exec(`update scheduling.appointments set source = 'integration', source_id = 'clinic:5511987654321' where org_id = $1`, s.org)
+		s.exec(`update scheduling.clients set anonymized_at = case when $2 then now() end where org_id = $1`, s.org, isErased)
+		s.exec(string(text))
+		var isCleared bool
+		require.NoError(t, s.db.QueryRow(t.Context(), `select source_id is null from scheduling.appointments where org_id = $1`, s.org).Scan(&isCleared))
+		require.Equal(t, isErased, isCleared)
+	}
 }

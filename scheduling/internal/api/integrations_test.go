@@ -161,6 +161,24 @@ func TestASourceIDNamesOneBooking(t *testing.T) {
 	require.Zero(t, org.Count("scheduling.appointments where id = $1 and source_hash is not null", second), "the hash has the phone number in it")
 }
 
+// An id that a product made of the client's phone number is gone after an erasure. A repeat
+// of the request still gets the booking: it must not bring the client back.
+func TestASourceIDAfterAnErasure(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
+	const path = "/integrations/action/book"
+	request := object{"phone": "+5511987654321", "service": "Cut", "start_at": org.At(0), "source_id": "5511987654321"}
+	id := key.OK(201, "POST", path, request)["appointment_id"]
+	require.Equal(t, 204, org.Call("DELETE", "/clients/"+org.ClientID, nil).Status)
+	require.Zero(t, org.Count("scheduling.appointments where org_id = $1 and source_id like '%5511987654321%'", org.ID))
+	for range 2 {
+		require.Equal(t, id, key.OK(201, "POST", path, request)["appointment_id"])
+	}
+	require.Zero(t, org.Count("scheduling.clients where org_id = $1 and anonymized_at is null", org.ID))
+	require.NotEqual(t, id, key.OK(201, "POST", path, object{"phone": "+5511987654321", "name": "Caio", "service": "Cut", "start_at": org.At(time.Hour), "source_id": "2"})["appointment_id"])
+}
+
 // Clients of all organizations are found by e-mail address in any case, and by the end of
 // their CPF, which is stored encrypted.
 func TestLookupByEmailAndCPF(t *testing.T) {

@@ -22,6 +22,7 @@ func List(maintenance *Maintenance, payments *payment.Service, notifier *notify.
 		{Name: store.JobPatientRefresh, Run: notifier.SyncPatient},
 		{Name: store.JobCampaigns, Timeout: 10 * time.Minute, Run: notifier.SendCampaign},
 		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: module.WithoutPayload(notifier.SendReminders)},
+		{Name: "message-reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: module.WithoutPayload(notifier.SendMessageReminders)},
 		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(maintenance.updateLoyaltyPoints)},
 		{Name: "tax-ids", Every: 24 * time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(maintenance.store.IndexCPFs)},
 		{Name: "cleanup", Every: time.Hour, Timeout: 10 * time.Minute, Run: module.WithoutPayload(maintenance.deleteExpiredRows)},

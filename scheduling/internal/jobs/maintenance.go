@@ -1,10 +1,13 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,32 +22,63 @@ import (
 type Maintenance struct {
 	host  module.Host
 	store *store.Store
+
+	mu         sync.Mutex
+	lastExpiry uuid.UUID // the organization whose points expired last: the next run begins after it
 }
 
 // NewMaintenance returns the maintenance of an opened product.
-func NewMaintenance(host module.Host, s *store.Store) *Maintenance { return &Maintenance{host, s} }
+func NewMaintenance(host module.Host, s *store.Store) *Maintenance {
+	return &Maintenance{host: host, store: s}
+}
 
 // clientBatch is how many clients are read per query.
 const clientBatch = 500
 
-// updateLoyaltyPoints expires points and grants those of birthdays.
+// updateLoyaltyPoints grants the points of birthdays and expires points. Birthdays come first,
+// because they pass: what expires can wait for the next run.
 func (m *Maintenance) updateLoyaltyPoints(ctx context.Context) error {
-	expiring, err := m.store.OrgsWithExpiringPoints(ctx)
-	if err != nil {
-		return err
-	}
 	birthdays, err := m.store.OrgsWithBirthdayBonus(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, id := range expiring {
-		errs = append(errs, m.forOrg(ctx, id, m.expirePoints))
-	}
 	for _, id := range birthdays {
+		if ctx.Err() != nil {
+			break
+		}
 		errs = append(errs, m.forOrg(ctx, id, m.grantBirthdayPoints))
 	}
-	return errors.Join(errs...)
+	expiring, err := m.store.OrgsWithExpiringPoints(ctx)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, id := range m.rotate(expiring) {
+		if ctx.Err() != nil {
+			break
+		}
+		m.setLastExpiry(id)
+		errs = append(errs, m.forOrg(ctx, id, m.expirePoints))
+	}
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// rotate returns organizations, sorted by id, from the one after the last expiry on: a run
+// that had no time for all is continued by the next.
+func (m *Maintenance) rotate(orgs []uuid.UUID) []uuid.UUID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next := slices.IndexFunc(orgs, func(id uuid.UUID) bool { return bytes.Compare(id[:], m.lastExpiry[:]) > 0 })
+	if next < 0 {
+		return orgs
+	}
+	return slices.Concat(orgs[next:], orgs[:next])
+}
+
+func (m *Maintenance) setLastExpiry(org uuid.UUID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lastExpiry = org
 }
 
 // forOrg runs update for one organization with its loyalty program.
@@ -105,14 +139,17 @@ func (m *Maintenance) expireClientPoints(ctx context.Context, org store.Org, pro
 // grantBirthdayPoints grants the points of birthdays, once a year. Clients born on 29
 // February get theirs on the 28th in other years.
 func (m *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
+	if program.BirthdayBonus <= 0 { // changed since the organizations were listed
+		return nil
+	}
 	today := m.host.Now().In(org.Zone)
 	days := []int{today.Day()}
 	if today.Month() == time.February && today.Day() == 28 && today.AddDate(0, 0, 1).Month() == time.March {
 		days = append(days, 29)
 	}
 	year := strconv.Itoa(today.Year())
-	for {
-		clients, err := m.store.ClientsWithBirthday(ctx, dbgen.ClientsWithBirthdayParams{OrgID: org.ID, Month: int(today.Month()), Days: days, Year: year, RowLimit: clientBatch})
+	for after := uuid.Nil; ; {
+		clients, err := m.store.ClientsWithBirthday(ctx, dbgen.ClientsWithBirthdayParams{OrgID: org.ID, After: after, Month: int(today.Month()), Days: days, Year: year, RowLimit: clientBatch})
 		if err != nil || len(clients) == 0 {
 			return err
 		}
@@ -126,6 +163,7 @@ func (m *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, pr
 				return err
 			}
 		}
+		after = clients[len(clients)-1]
 	}
 }
 

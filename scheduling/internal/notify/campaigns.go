@@ -166,7 +166,7 @@ func (n *Notifier) sendText(ctx context.Context, peer uuid.UUID, message textMes
 		return store.Outcome{}, err
 	}
 	if _, err = n.host.Peers.Call(ctx, peer, hub.Call{Name: callSendMessage, Body: body}); err != nil {
-		return store.Outcome{RetryAfter: retryDelay(err)}, err
+		return failedOutcome(err), err
 	}
 	return store.Outcome{Sent: true}, nil
 }

@@ -129,6 +129,7 @@ func TestRemindersGoThroughTheConnectedMessagingProduct(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	org.WaitForEmails("gil@example.com", 2)
 	org.RunJob("reminders")
+	org.RunJob("message-reminders")
 	product.mu.Lock()
 	defer product.mu.Unlock()
 	require.Len(t, product.sent, 1)

@@ -172,7 +172,7 @@ func (t *Tx) findRepeatedBooking(ctx context.Context, request NewAppointment) (e
 	if err := t.LockAdvisoryKeys(ctx, []string{request.holdID().String()}); err != nil {
 		return existing, false, err
 	}
-	existing, err = t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
+	existing, err = t.appointmentBySourceID(ctx, request.Org.ID, *request.SourceID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return existing, false, nil
 	}

@@ -100,7 +100,7 @@ func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool,
 	var err error
 	var stored dbgen.Idempotency
 	if request.Idempotency == nil {
-		_, err = t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
+		_, err = t.appointmentBySourceID(ctx, request.Org.ID, *request.SourceID)
 	} else {
 		stored, err = t.findKey(ctx, request.Org.ID, *request.Idempotency)
 	}

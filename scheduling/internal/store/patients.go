@@ -342,6 +342,9 @@ func (t *Tx) EraseClient(ctx context.Context, client Client) error {
 	if err := t.ClearClientTexts(ctx, client.OrgID, client.ID); err != nil {
 		return err
 	}
+	if err := t.eraseSourceIDs(ctx, client.OrgID, client.ID); err != nil {
+		return err
+	}
 	return t.Host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String())
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/schedulingtest"
@@ -199,10 +200,13 @@ func TestErasureLeavesNoPersonalData(t *testing.T) {
 	org.Transition(200, "reschedule", id, object{"start_at": org.At(time.Hour), "reason": name + " asked"})
 	org.OK(201, "POST", "/payments", object{"appointment_id": id, "client_id": client, "amount": 10, "method": "cash", "description": "paid by " + name})
 	org.OK(201, "POST", "/payments/pix", object{"appointment_id": id, "amount": 5, "description": name})
+	org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book")).OK(201, "POST", "/integrations/action/book", object{
+		"phone": "+5511987112233", "name": name, "email": email, "service": "Cut", "start_at": org.At(24 * time.Hour), "source_id": number + " " + email,
+	})
 	org.OK(200, "POST", "/loyalty/clients/"+client+"/adjust", object{"points": 5, "reason": "for " + name})
 	org.Transition(200, "cancel", id, object{"reason": "ask " + email})
 	org.WaitForJobs()
-	org.WaitForEmails("desk@example.com", 1)
+	org.WaitForEmails("desk@example.com", 2)
 	org.Exec(`update hub.mails set status = 'waiting', due_at = now() + interval '1 day' where recipient = 'desk@example.com'`)
 	where := func(needle string) (list []string) {
 		for _, place := range hubtest.FindInDatabase(t, org.Hub.DatabaseURL, needle) {
@@ -218,6 +222,7 @@ func TestErasureLeavesNoPersonalData(t *testing.T) {
 	for _, place := range []string{"scheduling.payments.description", "scheduling.loyalty_entries.description", "scheduling.waitlist.contact_name", "hub.mails.subject"} {
 		require.Contains(t, where(name), place, "what is looked for is there to be found")
 	}
+	require.Contains(t, where(number), "scheduling.appointments.source_id")
 	require.NoError(t, org.ReceiveEvent("evt_1123456789abcdef", "patient.deleted", object{"phone": "+5511987112233", "email": email}))
 	org.RequireErased(map[string]bool{client: true})
 	for _, needle := range []string{name, "Zuleica", email, number, "98711-2233", "52998224725", "529.982.247-25"} {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/events"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -25,6 +26,11 @@ func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, 
 
 // DueReminder is a reminder whose time has come.
 type DueReminder = dbgen.DueRemindersRow
+
+// plannedStart returns the start of the appointment for which a reminder was planned.
+func plannedStart(due DueReminder) time.Time {
+	return due.DueAt.Add(time.Duration(due.OffsetMinutes) * time.Minute)
+}
 
 // ReminderDetails is the content of a reminder. Phone is the client's number in the
 // form other products use.
@@ -54,7 +60,7 @@ func (t *Tx) prepareReminder(ctx context.Context, due DueReminder) (reminder Rem
 		return reminder, r, false, err
 	}
 	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
-	planned := appointment.StartAt.Add(-time.Duration(due.OffsetMinutes) * time.Minute).Equal(due.DueAt)
+	planned := appointment.StartAt.Equal(plannedStart(due))
 	if !open || !planned || nearer || !appointment.StartAt.After(t.now) {
 		return reminder, r, false, t.dropReminder(ctx, due)
 	}
@@ -107,6 +113,23 @@ func (t *Tx) dropReminder(ctx context.Context, due DueReminder) error {
 	return t.DeleteReminder(ctx, dbgen.DeleteReminderParams(due))
 }
 
+// DropReminder deletes a reminder that is not to be sent.
+func (s *Store) DropReminder(ctx context.Context, due DueReminder) error {
+	return dberr.Wrap("dropping a reminder", s.DeleteReminder(ctx, dbgen.DeleteReminderParams(due)))
+}
+
+// PostponeReminder leaves a reminder that was not sent to a later run. One whose
+// appointment has begun is deleted.
+func (s *Store) PostponeReminder(ctx context.Context, due DueReminder, delay time.Duration) error {
+	now := s.host.Now()
+	if !plannedStart(due).After(now) {
+		return s.DropReminder(ctx, due)
+	}
+	return dberr.Wrap("postponing a reminder", s.SetReminderRetryAt(ctx, dbgen.SetReminderRetryAtParams{
+		RetryAt: now.Add(delay), Now: now, OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
+	}))
+}
+
 // ClaimReminder reserves a reminder that another product sends outside of any
 // transaction; [Store.SettleReminder] records the outcome. A reminder that was claimed
 // before without an outcome may have arrived, so it is dropped. claimed is false where
@@ -135,18 +158,32 @@ func (s *Store) ClaimReminder(ctx context.Context, due DueReminder) (reminder Re
 }
 
 const (
-	reminderClaimTTL    = 5 * time.Minute // longer than sending may take
-	maxReminderAttempts = 4
+	reminderClaimTTL = 5 * time.Minute // longer than sending may take
+	maxReminderDelay = 5 * time.Minute // so that a reminder that comes before the start is still tried in time
 )
 
 // Outcome is the result of sending a claimed message.
 type Outcome struct {
 	Sent       bool
 	RetryAfter time.Duration // set only if the message was certainly not sent; 0: never retry
+	Limited    bool          // RetryAfter is the product's own, and the attempt does not count
 }
 
-// SettleReminder records the outcome of a claimed reminder. Unless it is to be retried
-// the reminder is finished.
+// reminderDelay returns after how long a reminder is retried that was certainly not sent,
+// the longer the more attempts failed.
+func reminderDelay(outcome Outcome, attempts int) time.Duration {
+	delay := outcome.RetryAfter
+	for range attempts - 1 {
+		if outcome.Limited || delay >= maxReminderDelay {
+			break
+		}
+		delay = min(2*delay, maxReminderDelay)
+	}
+	return delay
+}
+
+// SettleReminder records the outcome of a claimed reminder. One that was certainly not
+// sent is retried until its appointment begins; any other is finished.
 func (s *Store) SettleReminder(ctx context.Context, due DueReminder, reminder ReminderDetails, outcome Outcome) error {
 	return s.InTx(ctx, "settling a reminder", func(tx *Tx) error {
 		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams(due))
@@ -158,10 +195,13 @@ func (s *Store) SettleReminder(ctx context.Context, due DueReminder, reminder Re
 			return tx.markReminderSent(ctx, due, reminder)
 		case cancelledMeanwhile:
 			return nil
-		case outcome.RetryAfter == 0 || r.Attempts >= maxReminderAttempts:
+		case outcome.RetryAfter == 0:
 			return tx.dropReminder(ctx, due)
 		}
-		later := tx.now.Add(outcome.RetryAfter)
+		later := tx.now.Add(reminderDelay(outcome, r.Attempts))
+		if outcome.Limited {
+			r.Attempts--
+		}
 		return tx.SetReminderClaim(ctx, dbgen.SetReminderClaimParams{
 			RetryAt: &later, Attempts: r.Attempts, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,

@@ -85,11 +85,12 @@ func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.
 
 const appointmentBySource = `-- name: AppointmentBySource :one
 select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details d where d.org_id = $1
-and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = $2)
+and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = any($2::text[]) limit 1)
 `
 
-func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sourceID *string) (AppointmentDetail, error) {
-	row := q.db.QueryRow(ctx, appointmentBySource, orgID, sourceID)
+// By one of the forms of a source_id.
+func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sourceIds []string) (AppointmentDetail, error) {
+	row := q.db.QueryRow(ctx, appointmentBySource, orgID, sourceIds)
 	var i AppointmentDetail
 	err := row.Scan(
 		&i.OrgID,
@@ -787,6 +788,21 @@ func (q *Queries) RestoreAppointment(ctx context.Context, arg RestoreAppointment
 	return err
 }
 
+const setSourceID = `-- name: SetSourceID :exec
+update scheduling.appointments set source_id = $1::text where org_id = $2 and id = $3
+`
+
+type SetSourceIDParams struct {
+	SourceID string
+	OrgID    uuid.UUID
+	ID       uuid.UUID
+}
+
+func (q *Queries) SetSourceID(ctx context.Context, arg SetSourceIDParams) error {
+	_, err := q.db.Exec(ctx, setSourceID, arg.SourceID, arg.OrgID, arg.ID)
+	return err
+}
+
 const sourceHash = `-- name: SourceHash :one
 select source_hash from scheduling.appointments where org_id = $1 and id = $2
 `
@@ -796,6 +812,35 @@ func (q *Queries) SourceHash(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 	var source_hash []byte
 	err := row.Scan(&source_hash)
 	return source_hash, err
+}
+
+const sourceIDsOfClient = `-- name: SourceIDsOfClient :many
+select id, source_id::text as source_id from scheduling.appointments where org_id = $1 and client_id = $2 and source_id is not null
+`
+
+type SourceIDsOfClientRow struct {
+	ID       uuid.UUID
+	SourceID string
+}
+
+func (q *Queries) SourceIDsOfClient(ctx context.Context, orgID uuid.UUID, clientID uuid.UUID) ([]SourceIDsOfClientRow, error) {
+	rows, err := q.db.Query(ctx, sourceIDsOfClient, orgID, clientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SourceIDsOfClientRow{}
+	for rows.Next() {
+		var i SourceIDsOfClientRow
+		if err := rows.Scan(&i.ID, &i.SourceID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const updateAppointmentStatus = `-- name: UpdateAppointmentStatus :execrows

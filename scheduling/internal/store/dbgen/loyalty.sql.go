@@ -14,15 +14,16 @@ import (
 )
 
 const clientsWithBirthday = `-- name: ClientsWithBirthday :many
-select c.id from scheduling.clients c where c.org_id = $1 and c.birth_date is not null and c.anonymized_at is null
-and extract(month from c.birth_date) = $2::int and extract(day from c.birth_date) = any($3::int[])
+select c.id from scheduling.clients c where c.org_id = $1 and c.id > $2 and c.birth_date is not null and c.anonymized_at is null
+and extract(month from c.birth_date) = $3::int and extract(day from c.birth_date) = any($4::int[])
 and not exists (select from scheduling.loyalty_entries e where e.org_id = c.org_id and e.type = 'bonus'
-    and e.source = 'birthday:' || c.id::text || ':' || $4::text)
-order by c.id limit $5::int
+    and e.source = 'birthday:' || c.id::text || ':' || $5::text)
+order by c.id limit $6::int
 `
 
 type ClientsWithBirthdayParams struct {
 	OrgID    uuid.UUID
+	After    uuid.UUID
 	Month    int
 	Days     []int
 	Year     string
@@ -32,6 +33,7 @@ type ClientsWithBirthdayParams struct {
 func (q *Queries) ClientsWithBirthday(ctx context.Context, arg ClientsWithBirthdayParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, clientsWithBirthday,
 		arg.OrgID,
+		arg.After,
 		arg.Month,
 		arg.Days,
 		arg.Year,
@@ -56,23 +58,26 @@ func (q *Queries) ClientsWithBirthday(ctx context.Context, arg ClientsWithBirthd
 }
 
 const clientsWithOldPoints = `-- name: ClientsWithOldPoints :many
-select distinct c.id from scheduling.clients c join scheduling.loyalty_entries e on e.org_id = c.org_id and e.client_id = c.id
-where c.org_id = $1 and c.loyalty_points > 0 and c.anonymized_at is null and e.points > 0 and e.created_at < $2::timestamptz
-and c.id > $3 order by c.id limit $4::int
+select c.id from scheduling.clients c where c.org_id = $1 and c.loyalty_points > 0 and c.anonymized_at is null and c.id > $2
+and (select sum(e.points) filter (where e.points < 0 or e.created_at < $3::timestamptz) from scheduling.loyalty_entries e
+    where e.org_id = c.org_id and e.client_id = c.id) > 0
+order by c.id limit $4::int
 `
 
 type ClientsWithOldPointsParams struct {
 	OrgID    uuid.UUID
-	Before   time.Time
 	After    uuid.UUID
+	Before   time.Time
 	RowLimit int
 }
 
+// Clients who have not used up the points that were granted before a time. The oldest points are
+// used first.
 func (q *Queries) ClientsWithOldPoints(ctx context.Context, arg ClientsWithOldPointsParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, clientsWithOldPoints,
 		arg.OrgID,
-		arg.Before,
 		arg.After,
+		arg.Before,
 		arg.RowLimit,
 	)
 	if err != nil {

@@ -46,9 +46,15 @@ func (q *Queries) DeleteUnsentReminders(ctx context.Context, orgID uuid.UUID, ap
 
 const dueReminders = `-- name: DueReminders :many
 select r.org_id, r.appointment_id, r.offset_minutes, r.channel, r.due_at from scheduling.reminders r
-where r.sent_at is null and r.due_at <= $1::timestamptz and coalesce(r.retry_at, r.due_at) <= $1
-order by r.due_at limit $2::int
+where r.sent_at is null and r.channel = $1 and r.due_at <= $2::timestamptz and coalesce(r.retry_at, r.due_at) <= $2
+order by r.due_at limit $3::int
 `
+
+type DueRemindersParams struct {
+	Channel  string
+	Now      time.Time
+	RowLimit int
+}
 
 type DueRemindersRow struct {
 	OrgID         uuid.UUID
@@ -58,8 +64,8 @@ type DueRemindersRow struct {
 	DueAt         time.Time
 }
 
-func (q *Queries) DueReminders(ctx context.Context, now time.Time, rowLimit int) ([]DueRemindersRow, error) {
-	rows, err := q.db.Query(ctx, dueReminders, now, rowLimit)
+func (q *Queries) DueReminders(ctx context.Context, arg DueRemindersParams) ([]DueRemindersRow, error) {
+	rows, err := q.db.Query(ctx, dueReminders, arg.Channel, arg.Now, arg.RowLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -205,6 +211,35 @@ func (q *Queries) SetReminderClaim(ctx context.Context, arg SetReminderClaimPara
 		arg.OffsetMinutes,
 		arg.Channel,
 		arg.DueAt,
+	)
+	return err
+}
+
+const setReminderRetryAt = `-- name: SetReminderRetryAt :exec
+update scheduling.reminders set retry_at = $1::timestamptz where org_id = $2 and appointment_id = $3
+and offset_minutes = $4 and channel = $5 and due_at = $6 and sent_at is null and coalesce(retry_at, due_at) <= $7::timestamptz
+`
+
+type SetReminderRetryAtParams struct {
+	RetryAt       time.Time
+	OrgID         uuid.UUID
+	AppointmentID uuid.UUID
+	OffsetMinutes int
+	Channel       string
+	DueAt         time.Time
+	Now           time.Time
+}
+
+// One that another process has claimed meanwhile stays as it is.
+func (q *Queries) SetReminderRetryAt(ctx context.Context, arg SetReminderRetryAtParams) error {
+	_, err := q.db.Exec(ctx, setReminderRetryAt,
+		arg.RetryAt,
+		arg.OrgID,
+		arg.AppointmentID,
+		arg.OffsetMinutes,
+		arg.Channel,
+		arg.DueAt,
+		arg.Now,
 	)
 	return err
 }

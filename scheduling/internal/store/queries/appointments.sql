@@ -8,8 +8,15 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 select * from scheduling.appointment_details where org_id = $1 and id = $2;
 
 -- name: AppointmentBySource :one
-select * from scheduling.appointment_details d where d.org_id = $1
-and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = $2);
+-- By one of the forms of a source_id.
+select * from scheduling.appointment_details d where d.org_id = @org_id
+and d.id = (select a.id from scheduling.appointments a where a.org_id = @org_id and a.source = 'integration' and a.source_id = any(@source_ids::text[]) limit 1);
+
+-- name: SourceIDsOfClient :many
+select id, source_id::text as source_id from scheduling.appointments where org_id = @org_id and client_id = @client_id and source_id is not null;
+
+-- name: SetSourceID :exec
+update scheduling.appointments set source_id = @source_id::text where org_id = @org_id and id = @id;
 
 -- name: SourceHash :one
 select source_hash from scheduling.appointments where org_id = $1 and id = $2;

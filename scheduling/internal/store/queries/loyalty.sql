@@ -61,12 +61,15 @@ select coalesce(sum(points) filter (where type = 'earn'), 0)::bigint as earned,
 from scheduling.loyalty_entries where org_id = $1 and payment_id = $2;
 
 -- name: ClientsWithOldPoints :many
-select distinct c.id from scheduling.clients c join scheduling.loyalty_entries e on e.org_id = c.org_id and e.client_id = c.id
-where c.org_id = @org_id and c.loyalty_points > 0 and c.anonymized_at is null and e.points > 0 and e.created_at < @before::timestamptz
-and c.id > @after order by c.id limit @row_limit::int;
+-- Clients who have not used up the points that were granted before a time. The oldest points are
+-- used first.
+select c.id from scheduling.clients c where c.org_id = @org_id and c.loyalty_points > 0 and c.anonymized_at is null and c.id > @after
+and (select sum(e.points) filter (where e.points < 0 or e.created_at < @before::timestamptz) from scheduling.loyalty_entries e
+    where e.org_id = c.org_id and e.client_id = c.id) > 0
+order by c.id limit @row_limit::int;
 
 -- name: ClientsWithBirthday :many
-select c.id from scheduling.clients c where c.org_id = @org_id and c.birth_date is not null and c.anonymized_at is null
+select c.id from scheduling.clients c where c.org_id = @org_id and c.id > @after and c.birth_date is not null and c.anonymized_at is null
 and extract(month from c.birth_date) = @month::int and extract(day from c.birth_date) = any(@days::int[])
 and not exists (select from scheduling.loyalty_entries e where e.org_id = c.org_id and e.type = 'bonus'
     and e.source = 'birthday:' || c.id::text || ':' || @year::text)

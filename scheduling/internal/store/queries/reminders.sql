@@ -7,7 +7,7 @@ on conflict do nothing;
 
 -- name: DueReminders :many
 select r.org_id, r.appointment_id, r.offset_minutes, r.channel, r.due_at from scheduling.reminders r
-where r.sent_at is null and r.due_at <= @now::timestamptz and coalesce(r.retry_at, r.due_at) <= @now
+where r.sent_at is null and r.channel = @channel and r.due_at <= @now::timestamptz and coalesce(r.retry_at, r.due_at) <= @now
 order by r.due_at limit @row_limit::int;
 
 -- name: LockReminder :one
@@ -23,6 +23,11 @@ and due_at + offset_minutes * interval '1 minute' = sqlc.arg('start_at')::timest
 -- name: SetReminderClaim :exec
 update scheduling.reminders set claimed_at = sqlc.narg('claimed_at'), retry_at = sqlc.narg('retry_at'), attempts = @attempts
 where org_id = @org_id and appointment_id = @appointment_id and offset_minutes = @offset_minutes and channel = @channel and due_at = @due_at;
+
+-- name: SetReminderRetryAt :exec
+-- One that another process has claimed meanwhile stays as it is.
+update scheduling.reminders set retry_at = @retry_at::timestamptz where org_id = @org_id and appointment_id = @appointment_id
+and offset_minutes = @offset_minutes and channel = @channel and due_at = @due_at and sent_at is null and coalesce(retry_at, due_at) <= @now::timestamptz;
 
 -- name: SetReminderSentAt :exec
 update scheduling.reminders set sent_at = @now::timestamptz where org_id = @org_id and appointment_id = @appointment_id
