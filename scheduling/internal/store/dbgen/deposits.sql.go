@@ -163,8 +163,8 @@ with money as (
         exists (select from money m where m.stuck and m.refunded_cents < least(m.requested, m.amount_cents))
         or case when a.status = 'cancelled' then (
             select coalesce(sum(m.kept - least(m.under_way, m.kept)), 0) from money m
-            where case when m.kind = 'other' then m.charged_at < a.cancelled_at and m.paid_at >= a.cancelled_at
-                       else m.charged_at is not null or m.source_id is not null or m.paid_at < a.cancelled_at end
+            where case when m.kind = 'other' then m.charged_at <= a.cancelled_at and m.paid_at >= a.cancelled_at
+                       else m.charged_at is not null or m.source_id is not null or m.paid_at <= a.cancelled_at end
         ) > case when a.deposit_status = 'forfeited' then coalesce(a.deposit_cents, 0) else 0 end
         else (select coalesce(sum(m.kept - least(m.under_way, m.kept)), 0) from money m where m.kind <> 'other') > a.price_cents end
     ) as needs_refund
