@@ -36,7 +36,7 @@ func (c *lostCommit) Write(data []byte) (int, error) {
 func (c *lostCommit) Read(data []byte) (int, error) {
 	n, err := c.Conn.Read(data)
 	if c.lost && err == nil {
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return 0, io.ErrUnexpectedEOF
 	}
 	return n, err

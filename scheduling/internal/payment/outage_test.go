@@ -122,6 +122,24 @@ func TestHubStopCancelsNoPaidBooking(t *testing.T) {
 	}
 }
 
+// A provider that is missing from the settings says nothing of its charges: they are given
+// up after an hour, and hold their time until then.
+func TestChargesOfAFormerProvider(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	id := bookForGuest(org, 0)
+	org.Exec(`update scheduling.charges set provider = 'former' where txid = $1`, org.DepositTxID(id))
+	org.AdvanceClock(9 * time.Hour)
+	for range 5 {
+		org.RunJob("payments")
+		require.Equal(t, "scheduled", org.Appointment(id)["status"])
+		org.AdvanceClock(11 * time.Minute)
+	}
+	org.AdvanceClock(6 * time.Minute)
+	org.RunJob("payments")
+	require.Equal(t, "cancelled", org.Appointment(id)["status"])
+}
+
 // A clock that jumps between two reads does not end the hour of a charge.
 func TestClockJumpCancelsNoPaidBooking(t *testing.T) {
 	t.Parallel()
