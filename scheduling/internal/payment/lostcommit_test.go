@@ -42,7 +42,7 @@ func (c *lostCommit) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// losingCommit gives the product a database that loses the response to such a commit.
+// losingCommit returns a change of the host: its database loses the response to such a commit.
 func losingCommit(t testing.TB, done *atomic.Bool) func(*module.Host) {
 	return func(host *module.Host) {
 		settings := host.Pool.Config()
