@@ -214,3 +214,33 @@ func TestPoisonedEvent(t *testing.T) {
 	require.Equal(t, "paid", org.Appointment(id)["deposit_status"])
 	require.Equal(t, 1, org.Count("scheduling.provider_events where event_id = $1 and processed_at is null", "poison "+org.ID.String()))
 }
+
+// A charge that the provider keeps open although it has expired counts as unpaid, and is
+// read again later.
+func TestChargeThatStaysOpen(t *testing.T) {
+	t.Parallel()
+	var b bank
+	org, id := b.bookWithDeposit(t)
+	b.onCancel = func() { b.charge["status"] = "in_process" }
+	org.AdvanceClock(31 * time.Minute)
+	org.RunJob("payments")
+	require.Equal(t, "cancelled", org.Appointment(id)["status"])
+	b.paid()
+	org.AdvanceClock(11 * time.Minute)
+	org.RunJob("payments")
+	require.Equal(t, "paid", org.Appointment(id)["deposit_status"], "the time was still free")
+}
+
+// A charge that is neither cancelled nor read afterwards may have been paid.
+func TestOutageDuringTheEndOfACharge(t *testing.T) {
+	t.Parallel()
+	var b bank
+	org, id := b.bookWithDeposit(t)
+	b.onCancel = func() {
+		b.charge["status"], b.charge["date_approved"], b.failure = "approved", "2026-02-27T12:30:00.000-00:00", 503
+	}
+	org.AdvanceClock(31 * time.Minute)
+	org.RunJob("payments")
+	require.Equal(t, "scheduled", org.Appointment(id)["status"])
+	b.recovered(org, id)
+}
