@@ -36,14 +36,20 @@ var shared struct {
 
 func up(t *testing.T, url string) {
 	t.Helper()
+	upTo(t, url, goose.MaxVersion)
+}
+
+// upTo applies the migrations up to a version.
+func upTo(t *testing.T, url string, version int64) {
+	t.Helper()
 	db, err := sql.Open("pgx", url)
 	require.NoError(t, err)
 	defer db.Close()
-	_, err = db.ExecContext(t.Context(), `create schema scheduling`)
+	_, err = db.ExecContext(t.Context(), `create schema if not exists scheduling`)
 	require.NoError(t, err)
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS())
 	require.NoError(t, err)
-	_, err = provider.Up(t.Context())
+	_, err = provider.UpTo(t.Context(), version)
 	require.NoError(t, err)
 }
 
@@ -73,8 +79,13 @@ type studio struct {
 
 func newStudio(t *testing.T) *studio {
 	t.Helper()
+	return newStudioIn(t, database(t))
+}
+
+func newStudioIn(t *testing.T, db *pgxpool.Pool) *studio {
+	t.Helper()
 	s := &studio{
-		t: t, db: database(t), org: uuid.New(), user: uuid.New(), client: uuid.New(), professional: uuid.New(), cut: uuid.New(), yoga: uuid.New(),
+		t: t, db: db, org: uuid.New(), user: uuid.New(), client: uuid.New(), professional: uuid.New(), cut: uuid.New(), yoga: uuid.New(),
 		payment: uuid.New(), appointment: uuid.New(), reward: uuid.New(), nine: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
 	}
 	s.exec(`insert into scheduling.organizations (id, name, slug) values ($1, 'Studio', $2)`, s.org, "studio-"+s.org.String())

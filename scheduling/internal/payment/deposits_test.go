@@ -378,6 +378,11 @@ func TestUnpaidDepositOfAVisit(t *testing.T) {
 		require.Equal(t, "scheduled", org.Appointment(visit)["status"])
 		require.Equal(t, "pending", org.Appointment(visit)["deposit_status"])
 	}
+	// Nor after staff moved it: its deposit has no deadline any more.
+	org.OK(200, "PUT", "/appointments/"+id, object{"start_at": org.At(7 * 24 * time.Hour)})
+	org.AdvanceClock(time.Hour)
+	org.RunJob("payments")
+	require.Equal(t, "scheduled", org.Appointment(id)["status"])
 }
 
 // Who paid a part is not cancelled where that closed the code for the deposit, and

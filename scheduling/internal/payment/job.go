@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store"
@@ -14,14 +12,10 @@ import (
 )
 
 const (
-	batchSize                = 100                // of each kind of work in one run
-	maxEventAttempts         = 30                 // of a provider event: about eight hours
-	maxUnknownChargeAttempts = 5                  // of a provider event for an unknown charge: the charge may not be stored yet
-	maxRefundAttempts        = 12                 // about a day
-	callRetryInterval        = time.Minute        // for a call that was not made, or a due charge that could not be read
-	unreadLimit              = time.Hour          // after its expiry: a charge that could not be read is then taken for unpaid
-	cancelRetryInterval      = 10 * time.Minute   // for a charge that could not be cancelled at the provider
-	cancelRetryLimit         = 2 * 24 * time.Hour // after its expiry
+	batchSize                = 100         // of each kind of work in one run
+	maxEventAttempts         = 30          // of a provider event: about eight hours
+	maxUnknownChargeAttempts = 5           // of a provider event for an unknown charge: the charge may not be stored yet
+	callRetryInterval        = time.Minute // for a call that was not made, or a due charge that could not be read
 )
 
 // ProcessDue settles provider events, ends unpaid charges, cancels appointments without a
@@ -124,63 +118,6 @@ func (r *paymentRun) settleProviderEvents(ctx context.Context) error {
 	return nil
 }
 
-// endDueCharges ends expired charges here and at the provider. A charge paid at the
-// last moment is settled.
-func (r *paymentRun) endDueCharges(ctx context.Context) error {
-	charges, err := r.store.DueCharges(ctx, r.now, batchSize)
-	if err != nil {
-		return err
-	}
-	for _, due := range charges {
-		if err := r.endDueCharge(ctx, due); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *paymentRun) endDueCharge(ctx context.Context, due dbgen.DueChargesRow) error {
-	charge, err := provider.Charge{}, errProviderDown
-	if due.Provider == r.providerName() { // another provider would not know it
-		charge, err = r.readCharge(ctx, due.ProviderPaymentID)
-	}
-	open := err == nil && charge.Status == provider.Pending
-	if err == nil && !open {
-		err = r.store.SettleCharge(ctx, due.Provider, charge)
-	}
-	switch {
-	case errors.Is(err, provider.ErrMismatch):
-		r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", due.ProviderPaymentID)
-	case err != nil && !errors.Is(err, hub.ErrNotFound) && r.now.Sub(due.ExpiresAt) < unreadLimit: // it may be paid
-		if !errors.Is(err, errProviderDown) {
-			r.host.Log.Warn("reading an expired charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", err)...)
-		}
-		next := r.nextCallAt()
-		return r.store.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{DueAt: &next, OrgID: due.OrgID, PaymentID: due.PaymentID})
-	}
-	if err := r.store.ExpireCharge(ctx, due.OrgID, due.PaymentID); err != nil {
-		return err
-	}
-	if open {
-		err = r.callProvider(func() error { return r.provider.Cancel(ctx, due.ProviderPaymentID) })
-	}
-	return r.scheduleChargeCheck(ctx, due, err)
-}
-
-// scheduleChargeCheck sets when the charge is read from the provider again: never, once
-// its state is final.
-func (r *paymentRun) scheduleChargeCheck(ctx context.Context, due dbgen.DueChargesRow, checkErr error) error {
-	next := r.now.Add(cancelRetryInterval)
-	checkAt := &next
-	switch {
-	case checkErr == nil, errors.Is(checkErr, hub.ErrNotFound), errors.Is(checkErr, provider.ErrMismatch), r.now.Sub(due.ExpiresAt) > cancelRetryLimit:
-		checkAt = nil
-	case !errors.Is(checkErr, errProviderDown):
-		r.host.Log.Warn("cancelling an expired charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", checkErr)...)
-	}
-	return r.store.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{DueAt: checkAt, OrgID: due.OrgID, PaymentID: due.PaymentID})
-}
-
 // cancelUnpaidAppointments cancels appointments whose deposit was not paid in time.
 func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
 	appointments, err := r.store.AppointmentsWithOverdueDeposit(ctx, r.now, batchSize)
@@ -193,66 +130,4 @@ func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// failForeignRefunds leaves the refunds of a former provider to staff: this one cannot
-// make them.
-func (r *paymentRun) failForeignRefunds(ctx context.Context) error {
-	refunds, err := r.store.RefundsOfOtherProviders(ctx, dbgen.RefundsOfOtherProvidersParams{Now: r.now, Provider: r.providerName(), RowLimit: batchSize})
-	if err != nil {
-		return err
-	}
-	for _, due := range refunds {
-		r.host.Log.Error("a refund is of a payment provider that is not configured", logIDs(due.OrgID, due.PaymentID)...)
-		if err := r.store.MarkRefundFailed(ctx, due.OrgID, due.ID, due.AppointmentID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sendDueRefunds requests due refunds from the provider.
-func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
-	if err := r.failForeignRefunds(ctx); err != nil || r.provider == nil {
-		return err
-	}
-	refunds, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: r.providerName(), RowLimit: batchSize})
-	if err != nil {
-		return err
-	}
-	for _, due := range refunds {
-		err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents})
-		if errors.Is(err, errProviderDown) {
-			if err := r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.nextCallAt(), OrgID: due.OrgID, ID: due.ID}); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			last := due.Attempts >= maxRefundAttempts
-			r.host.Log.Warn("refunding a deposit failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
-			if last {
-				if err := r.store.MarkRefundFailed(ctx, due.OrgID, due.ID, due.AppointmentID); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (r *paymentRun) sendRefund(ctx context.Context, id uuid.UUID, chargeID string, refund provider.Refund) error {
-	err := r.callProvider(func() error { return r.provider.Refund(ctx, chargeID, refund) })
-	isStateConflict := errors.Is(err, hub.ErrConflict) // it may have been refunded already
-	if err != nil && !isStateConflict {
-		return err
-	}
-	charge, readErr := r.readCharge(ctx, chargeID)
-	if readErr != nil {
-		return readErr
-	}
-	if isStateConflict && charge.RefundedAmount() < refund.Amount {
-		return err
-	}
-	return r.store.SettleRefund(ctx, r.provider.Name(), charge, id)
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // mercadoPago is a stand-in of the provider's API: what the test answers.
-func mercadoPago(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, body string)) *schedulingtest.Bookable {
+func mercadoPago(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, body string), modify ...func(*module.Host)) *schedulingtest.Bookable {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -32,6 +32,9 @@ func mercadoPago(t testing.TB, answer func(w http.ResponseWriter, r *http.Reques
 	return schedulingtest.NewBookableOn(t, func(host *module.Host) {
 		host.Settings.PaymentProvider, host.Settings.PaymentToken, host.Settings.PaymentSecret = "mercadopago", "token", "secret"
 		host.HTTP = toServer{server}
+		for _, change := range modify {
+			change(host)
+		}
 	})
 }
 
@@ -75,17 +78,23 @@ type bank struct {
 	charge  object
 	methods []string
 	asked   func() // while the answer to an order is awaited
-	failure int    // status of every response; 0: none
+	// onCancel is called before a charge is cancelled, with the lock held.
+	onCancel   func()
+	failure    int    // status of every response; 0: none
+	retryAfter string // header of failing responses; "": none
 }
 
 // payments is a studio that collects through it.
-func (b *bank) payments(t testing.TB) *schedulingtest.Bookable {
+func (b *bank) payments(t testing.TB, modify ...func(*module.Host)) *schedulingtest.Bookable {
 	t.Helper()
 	org := mercadoPago(t, func(w http.ResponseWriter, r *http.Request, body string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.methods = append(b.methods, r.Method)
 		if b.failure != 0 {
+			if b.retryAfter != "" {
+				w.Header().Set("Retry-After", b.retryAfter)
+			}
 			w.WriteHeader(b.failure)
 			return
 		}
@@ -106,10 +115,15 @@ func (b *bank) payments(t testing.TB) *schedulingtest.Bookable {
 				b.asked()
 			}
 		case "PUT":
-			b.charge["status"] = "cancelled"
+			if b.onCancel != nil {
+				b.onCancel()
+			}
+			if b.charge["status"] == "pending" {
+				b.charge["status"] = "cancelled"
+			}
 		}
 		_ = json.NewEncoder(w).Encode(b.charge)
-	})
+	}, modify...)
 	org.OK(200, "PUT", "/clients/"+org.ClientID, object{"email": "caio@example.com"})
 	return org
 }

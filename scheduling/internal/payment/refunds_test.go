@@ -35,7 +35,53 @@ func TestRefundsOfAFormerProvider(t *testing.T) {
 	require.Equal(t, true, org.Appointment(old)["needs_refund"], "staff see it")
 }
 
-// A refund that is not requested because of an outage loses no attempt.
+// A provider that is missing from the settings for a while makes its refunds once it is back.
+func TestRefundsWaitForTheirProvider(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	setProvider := func(id, name string) {
+		org.Exec(`update scheduling.charges c set provider = $2 from scheduling.payments p where p.id = c.payment_id and p.appointment_id = $1`, id, name)
+	}
+	resumed := cancelPaid(org, 0, func(id string) { setProvider(id, "former") })
+	lost := cancelPaid(org, time.Hour, func(id string) { setProvider(id, "former") })
+	org.RunJob("payments")
+	require.Equal(t, true, org.Appointment(resumed)["needs_refund"], "staff see it")
+	require.Equal(t, 2, org.Count("scheduling.refunds where org_id = $1 and failed_at is null", org.ID))
+	setProvider(resumed, "sandbox")
+	org.AdvanceClock(25 * time.Hour)
+	org.RunJob("payments")
+	back := org.Appointment(resumed)
+	require.Equal(t, "refunded", back["deposit_status"])
+	require.Equal(t, false, back["needs_refund"])
+	org.AdvanceClock(24 * time.Hour)
+	org.RunJob("payments")
+	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and failed_at is not null", org.ID), "two days are over")
+	require.Equal(t, true, org.Appointment(lost)["needs_refund"])
+}
+
+// A refund that the provider refuses is requested for a day at least, however often.
+func TestRefusedRefundsAreRepeatedForADay(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	id := cancelPaid(org, 0, func(id string) {
+		org.Exec(`update scheduling.sandbox_charges set status = 'cancelled' where txid = $1`, org.DepositTxID(id))
+	})
+	for range 23 {
+		org.RunJob("payments")
+		org.Exec(`update scheduling.refunds set attempts = attempts + 5 where org_id = $1`, org.ID)
+		org.Hub.Clock.Advance(time.Hour)
+	}
+	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and failed_at is null", org.ID))
+	org.AdvanceClock(0)
+	require.Equal(t, false, org.Appointment(id)["needs_refund"])
+	org.AdvanceClock(3 * time.Hour)
+	org.RunJob("payments")
+	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and failed_at is not null", org.ID))
+	require.Equal(t, true, org.Appointment(id)["needs_refund"])
+}
+
+// A refund that is not requested because of an outage loses no attempt, nor does the one
+// that met the outage.
 func TestOutageCountsNoRefundAttempts(t *testing.T) {
 	t.Parallel()
 	var b bank
@@ -45,8 +91,7 @@ func TestOutageCountsNoRefundAttempts(t *testing.T) {
 	org.Exec(`insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at)
 		select org_id, gen_random_uuid(), id, 1, $2, $2 from scheduling.payments, generate_series(1, 2) where appointment_id = $1`, id, org.Hub.Clock.Now())
 	org.RunJob("payments")
-	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and attempts = 1", org.ID), "the one that met the outage")
-	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and attempts = 0 and due_at > $2", org.ID, org.Hub.Clock.Now()))
+	require.Equal(t, 2, org.Count("scheduling.refunds where org_id = $1 and attempts = 0 and due_at > $2", org.ID, org.Hub.Clock.Now()))
 }
 
 // A refund that the provider refuses does not stop the next.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
@@ -78,10 +79,22 @@ func (s *Service) requestCharge(ctx context.Context, org store.Org, request Char
 	return charge, err
 }
 
-// cancelUnusedCharge cancels a charge whose code was never shown. Failing is harmless:
-// the charge expires.
+// cancelUnusedCharge cancels a charge whose payment was not stored, so its code was never
+// shown. Failing is harmless: the charge expires. A commit whose answer was lost may have
+// stored the payment; cancelling its charge would take the code from a booking that exists.
 func (s *Service) cancelUnusedCharge(ctx context.Context, charge store.NewCharge) {
-	if err := s.provider.Cancel(context.WithoutCancel(ctx), charge.Charge.ID); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), repeatTimeout)
+	defer cancel()
+	_, err := s.store.PaymentByID(ctx, charge.Org, charge.ID)
+	switch {
+	case err == nil:
+		s.host.Log.Warn("a charge was stored although storing it failed", logIDs(charge.Org, charge.ID)...)
+		return
+	case !errors.Is(err, pgx.ErrNoRows):
+		s.host.Log.Warn("an unused charge is left to expire: looking for its payment failed", append(logIDs(charge.Org, charge.ID), "error", err)...)
+		return
+	}
+	if err := s.provider.Cancel(ctx, charge.Charge.ID); err != nil {
 		s.host.Log.Warn("cancelling an unused charge failed; it will expire", "charge", charge.Charge.ID, "error", err)
 	}
 }

@@ -50,6 +50,7 @@ func (s *Service) newBooking(org store.Org, appointment store.AppointmentDetail,
 	if charge == nil || charge.PixCopyPaste == nil {
 		return booked, nil
 	}
+	booked.Deposit.Amount = charge.AmountCents // less than the deposit where a part is paid
 	drawn, err := picture.QRCode(*charge.PixCopyPaste)
 	encoded := base64.StdEncoding.EncodeToString(drawn)
 	booked.Deposit.PixCopyPaste, booked.Deposit.QRCode = charge.PixCopyPaste, &encoded

@@ -53,6 +53,9 @@ func (s *Store) UpdateAppointment(ctx context.Context, update AppointmentUpdate,
 		if err := tx.applyLowerPrice(ctx, change.Org, before); err != nil {
 			return err
 		}
+		if err := tx.updateNeedsRefund(ctx, change.Org.ID, change.ID); err != nil {
+			return err
+		}
 		if updated.AppointmentDetail, err = tx.AppointmentByID(ctx, change.Org.ID, change.ID); err != nil {
 			return err
 		}

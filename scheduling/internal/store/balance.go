@@ -29,10 +29,10 @@ func (n *NewPayment) SetDueAmount(balance Balance) error {
 		}
 		return nil
 	case KindDeposit:
-		if due = 0; balance.Deposit != nil {
-			due = *balance.Deposit
+		if balance.Deposit != nil {
+			due = min(*balance.Deposit-balance.Paid, due)
 			paid = paid || balance.DepositStatus == booking.DepositPaid
-		} else if !n.AmountGiven {
+		} else if due = 0; !n.AmountGiven {
 			return hub.Invalid("body.amount", "is required: the appointment has no deposit")
 		}
 	}

@@ -177,7 +177,10 @@ func (s *Store) settleCharge(ctx context.Context, providerName string, charge pr
 				return err
 			}
 		}
-		return tx.applyChargeState(ctx, org, payment, appointment, charge)
+		if err := tx.applyChargeState(ctx, org, payment, appointment, charge); err != nil || appointment == nil {
+			return err
+		}
+		return tx.updateNeedsRefund(ctx, org.ID, appointment.ID)
 	})
 }
 
@@ -185,7 +188,7 @@ func (t *Tx) applyChargeState(ctx context.Context, org Org, payment Payment, app
 	switch {
 	case charge.Status == provider.Paid || charge.Status == provider.Refunded:
 		if payment.PaidAt == nil {
-			previousStatus, paidAt := payment.Status, charge.PaidAt
+			paidAt := charge.PaidAt
 			if paidAt.IsZero() {
 				paidAt = t.now
 			}
@@ -196,8 +199,10 @@ func (t *Tx) applyChargeState(ctx context.Context, org Org, payment Payment, app
 			if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
 				return err
 			}
-			if err := t.handleLatePayment(ctx, org, payment, appointment, previousStatus != paymentPending); err != nil {
-				return err
+			if appointment != nil && appointment.Status == booking.Cancelled {
+				if err := t.handlePaidAfterCancel(ctx, org, payment, appointment); err != nil {
+					return err
+				}
 			}
 		}
 		if err := t.applyRefund(ctx, payment, appointment, charge.RefundedAmount()); err != nil {
@@ -209,19 +214,25 @@ func (t *Tx) applyChargeState(ctx context.Context, org Org, payment Payment, app
 		}
 	}
 	if charge.Status == provider.Pending {
-		return nil
+		return t.ClearFailedReads(ctx, payment.OrgID, payment.ID)
 	}
 	return t.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{OrgID: payment.OrgID, PaymentID: payment.ID})
 }
 
-// ExpireCharge ends a payment whose charge was not paid in time. It may still be paid
-// at the provider; [Store.SettleCharge] handles that.
-func (s *Store) ExpireCharge(ctx context.Context, org, id uuid.UUID) error {
+// ExpireCharge ends a payment whose charge was not paid in time: it counts as unpaid. The
+// charge is read again at checkAt, nil for never. If it was paid all the same,
+// [Store.SettleCharge] handles that.
+func (s *Store) ExpireCharge(ctx context.Context, org, id uuid.UUID, checkAt *time.Time) error {
 	return s.InTx(ctx, "ending a charge", func(tx *Tx) error {
 		payment, err := tx.LockPayment(ctx, org, id)
-		if err != nil || payment.Status != paymentPending {
+		if err != nil {
 			return err
 		}
-		return tx.endUnpaidPayment(ctx, payment, paymentExpired)
+		if payment.Status == paymentPending {
+			if err := tx.endUnpaidPayment(ctx, payment, paymentExpired); err != nil {
+				return err
+			}
+		}
+		return tx.SetChargeUnpaid(ctx, dbgen.SetChargeUnpaidParams{Now: tx.now, DueAt: checkAt, OrgID: org, PaymentID: id})
 	})
 }

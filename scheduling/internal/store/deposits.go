@@ -16,7 +16,7 @@ func (t *Tx) coverDeposit(ctx context.Context, org Org, appointment *Appointment
 		return nil
 	}
 	appointment.DepositStatus = booking.DepositPaid
-	if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: appointment.NeedsRefund, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
+	if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 		return err
 	}
 	return t.confirmAfterDeposit(ctx, org, appointment)
@@ -46,19 +46,15 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.DepositDeadline == nil || before.DepositDeadline.After(tx.now) {
 			return nil
 		}
-		if !before.DepositDeadline.Before(before.StartAt) { // it has begun: staff decide
+		if before.DepositLeftToStaff || !before.DepositDeadline.Before(before.StartAt) { // or it has begun
 			return nil
 		}
-		if err := tx.applyAction(ctx, booking.Cancel, change, before); err != nil || before.PaidCents <= 0 {
-			return err
-		}
-		// A part of the deposit was received.
-		return tx.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositNone, NeedsRefund: true, Now: tx.now, OrgID: orgID, ID: id})
+		return tx.applyAction(ctx, booking.Cancel, change, before)
 	})
 }
 
 // enqueueDepositRefund schedules the refund of a paid deposit with the provider that
-// collected it. Money received otherwise is marked for staff to refund.
+// collected it. [Tx.updateNeedsRefund] marks money received otherwise for staff.
 func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment Appointment) error {
 	paid, err := t.PaidDeposits(ctx, appointment.OrgID, &appointment.ID)
 	if err != nil {
@@ -69,10 +65,14 @@ func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment Appointment) 
 			return err
 		}
 	}
-	if len(paid) == 0 {
-		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositPaid, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
-	}
 	return nil
+}
+
+// updateNeedsRefund sets whether staff must refund money of an appointment. It is computed
+// from the money, never toggled, and belongs after every change of what was paid, is being
+// refunded or is due.
+func (t *Tx) updateNeedsRefund(ctx context.Context, org, appointment uuid.UUID) error {
+	return t.UpdateNeedsRefund(ctx, dbgen.UpdateNeedsRefundParams{Now: t.now, OrgID: org, ID: appointment})
 }
 
 // enqueueRefund schedules the refund of a payment with its provider.

@@ -122,6 +122,11 @@ func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (PaymentDeta
 	if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
 		return PaymentDetail{}, err
 	}
+	if appointment != nil {
+		if err := t.updateNeedsRefund(ctx, n.Org, appointment.ID); err != nil {
+			return PaymentDetail{}, err
+		}
+	}
 	return t.PaymentByID(ctx, n.Org, payment.ID)
 }
 

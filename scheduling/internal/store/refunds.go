@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -35,8 +36,7 @@ func (t *Tx) applyRefund(ctx context.Context, payment Payment, appointment *Appo
 		if payment.Kind == KindDeposit && appointment.DepositStatus == booking.DepositPaid && status == paymentRefunded {
 			appointment.DepositStatus = booking.DepositRefunded
 		}
-		stillOwed := appointment.NeedsRefund && status != paymentRefunded
-		if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
+		if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 			return err
 		}
 	}
@@ -51,22 +51,33 @@ func (s *Store) SettleRefund(ctx context.Context, providerName string, charge pr
 	return s.settleCharge(ctx, providerName, charge, &refund)
 }
 
-// MarkRefundFailed records that the provider refuses a refund. Staff must refund it.
-func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
-	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
-		finish := func() error {
-			return tx.SetRefundOutcome(ctx, dbgen.SetRefundOutcomeParams{FailedAt: &tx.now, OrgID: org, ID: refund})
-		}
+// FailRefund records that a refund is given up. Staff must refund the money.
+func (s *Store) FailRefund(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
+	return s.changeRefund(ctx, "giving up a refund", org, appointment, func(tx *Tx) error {
+		return tx.SetRefundOutcome(ctx, dbgen.SetRefundOutcomeParams{FailedAt: &tx.now, OrgID: org, ID: refund})
+	})
+}
+
+// PostponeForeignRefund keeps a refund open whose provider is not configured. Staff are
+// asked to refund the money meanwhile.
+func (s *Store) PostponeForeignRefund(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID, dueAt time.Time) error {
+	return s.changeRefund(ctx, "postponing a refund", org, appointment, func(tx *Tx) error {
+		return tx.SetRefundProviderMissing(ctx, dbgen.SetRefundProviderMissingParams{Now: tx.now, DueAt: dueAt, OrgID: org, ID: refund})
+	})
+}
+
+// changeRefund changes a refund with its appointment locked, if it has one.
+func (s *Store) changeRefund(ctx context.Context, operation string, org uuid.UUID, appointment *uuid.UUID, change func(*Tx) error) error {
+	return s.InTx(ctx, operation, func(tx *Tx) error {
 		if appointment == nil {
-			return finish()
+			return change(tx)
 		}
-		a, err := tx.LockAppointment(ctx, org, *appointment)
-		if err != nil {
+		if _, err := tx.LockAppointment(ctx, org, *appointment); err != nil {
 			return err
 		}
-		if err := finish(); err != nil {
+		if err := change(tx); err != nil {
 			return err
 		}
-		return tx.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: a.DepositStatus, NeedsRefund: true, Now: tx.now, OrgID: org, ID: a.ID})
+		return tx.updateNeedsRefund(ctx, org, *appointment)
 	})
 }

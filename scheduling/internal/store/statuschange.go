@@ -248,7 +248,9 @@ func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, be
 		return err
 	}
 	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositPaid {
-		return t.enqueueDepositRefund(ctx, before)
+		if err := t.enqueueDepositRefund(ctx, before); err != nil {
+			return err
+		}
 	}
-	return nil
+	return t.updateNeedsRefund(ctx, change.Org.ID, change.ID)
 }

@@ -590,7 +590,7 @@ func (q *Queries) ListHistory(ctx context.Context, orgID uuid.UUID, appointmentI
 }
 
 const lockAppointment = `-- name: LockAppointment :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email, locale, source_hash from scheduling.appointments where org_id = $1 and id = $2 for no key update
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email, locale, source_hash, deposit_left_to_staff from scheduling.appointments where org_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Appointment, error) {
@@ -636,6 +636,7 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.ContactEmail,
 		&i.Locale,
 		&i.SourceHash,
+		&i.DepositLeftToStaff,
 	)
 	return i, err
 }
@@ -720,6 +721,8 @@ update scheduling.appointments set professional_id = $1, service_id = $2, start_
     price_cents = $5, capacity = $6, seat = $7, overbooked = $8, status = $9,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $5), 0) else deposit_cents end,
     deposit_status = case when deposit_status = 'pending' and $5 = 0 then 'none' else deposit_status end,
+    deposit_left_to_staff = deposit_left_to_staff or deposit_status = 'pending' and hold_until >= start_at and start_at <= $10,
+    hold_until = case when deposit_left_to_staff or hold_until >= start_at and start_at <= $10 then greatest(hold_until, $3) else hold_until end,
     confirmed_at = case when $9 = 'scheduled' then null else confirmed_at end,
     rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = $10
@@ -741,7 +744,7 @@ type RescheduleAppointmentParams struct {
 	ID             uuid.UUID
 }
 
-// A deposit that is due is never more than the price.
+// A deposit that is due is never more than the price. One that is left to staff stays so.
 func (q *Queries) RescheduleAppointment(ctx context.Context, arg RescheduleAppointmentParams) error {
 	_, err := q.db.Exec(ctx, rescheduleAppointment,
 		arg.ProfessionalID,
@@ -761,7 +764,7 @@ func (q *Queries) RescheduleAppointment(ctx context.Context, arg RescheduleAppoi
 }
 
 const restoreAppointment = `-- name: RestoreAppointment :exec
-update scheduling.appointments set status = $1, deposit_status = 'paid', needs_refund = paid_cents > price_cents, seat = $2, capacity = $3, overbooked = false,
+update scheduling.appointments set status = $1, deposit_status = 'paid', seat = $2, capacity = $3, overbooked = false,
     cancelled_at = null, cancelled_by = null, cancel_reason = null,
     confirmed_at = case when $1 = 'confirmed' then coalesce(confirmed_at, $4::timestamptz) else confirmed_at end,
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = $4 where org_id = $5 and id = $6

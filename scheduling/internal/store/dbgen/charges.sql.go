@@ -38,13 +38,22 @@ func (q *Queries) ChargeByProviderID(ctx context.Context, provider string, provi
 	return i, err
 }
 
+const clearFailedReads = `-- name: ClearFailedReads :exec
+update scheduling.charges set unread_since = null, failed_reads = 0 where org_id = $1 and payment_id = $2
+`
+
+func (q *Queries) ClearFailedReads(ctx context.Context, orgID uuid.UUID, paymentID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, clearFailedReads, orgID, paymentID)
+	return err
+}
+
 const closeCharges = `-- name: CloseCharges :exec
 with closed as (
     update scheduling.payments p set status = $3, updated_at = $1::timestamptz
     where p.org_id = $2 and p.appointment_id = $4 and p.status = 'pending' and p.method = 'pix'
     and ($5::bigint is null or p.kind <> 'other' and p.amount_cents > $5) returning p.id, p.kind
 ), left_to_staff as ( -- a deposit that can no longer be paid by its code
-    update scheduling.appointments a set hold_until = greatest(a.hold_until, a.start_at)
+    update scheduling.appointments a set hold_until = greatest(a.hold_until, a.start_at), deposit_left_to_staff = true
     where a.org_id = $2 and a.id = $4 and a.deposit_status = 'pending' and $5::bigint is not null
     and exists (select from closed where kind = 'deposit')
 ) update scheduling.charges c set due_at = $1 from closed where c.org_id = $2 and c.payment_id = closed.id
@@ -102,8 +111,8 @@ func (q *Queries) CreateCharge(ctx context.Context, arg CreateChargeParams) erro
 }
 
 const dueCharges = `-- name: DueCharges :many
-select c.org_id, c.payment_id, c.provider, c.provider_payment_id, c.expires_at, p.status
-from scheduling.charges c join scheduling.payments p on p.org_id = c.org_id and p.id = c.payment_id
+select c.org_id, c.payment_id, c.provider, c.provider_payment_id, c.expires_at, c.unread_since, c.failed_reads, c.unpaid_at
+from scheduling.charges c
 where c.due_at <= $1::timestamptz order by c.due_at limit $2::int
 `
 
@@ -113,7 +122,9 @@ type DueChargesRow struct {
 	Provider          string
 	ProviderPaymentID string
 	ExpiresAt         time.Time
-	Status            string
+	UnreadSince       *time.Time
+	FailedReads       int
+	UnpaidAt          *time.Time
 }
 
 func (q *Queries) DueCharges(ctx context.Context, now time.Time, rowLimit int) ([]DueChargesRow, error) {
@@ -131,7 +142,9 @@ func (q *Queries) DueCharges(ctx context.Context, now time.Time, rowLimit int) (
 			&i.Provider,
 			&i.ProviderPaymentID,
 			&i.ExpiresAt,
-			&i.Status,
+			&i.UnreadSince,
+			&i.FailedReads,
+			&i.UnpaidAt,
 		); err != nil {
 			return nil, err
 		}
@@ -187,6 +200,29 @@ func (q *Queries) PendingCharge(ctx context.Context, arg PendingChargeParams) (P
 	return i, err
 }
 
+const postponeUnreadCharge = `-- name: PostponeUnreadCharge :exec
+update scheduling.charges set due_at = $1::timestamptz, unread_since = coalesce(unread_since, $2::timestamptz), failed_reads = failed_reads + 1
+where org_id = $3 and payment_id = $4
+`
+
+type PostponeUnreadChargeParams struct {
+	DueAt     time.Time
+	Now       time.Time
+	OrgID     uuid.UUID
+	PaymentID uuid.UUID
+}
+
+// Counts a failed read.
+func (q *Queries) PostponeUnreadCharge(ctx context.Context, arg PostponeUnreadChargeParams) error {
+	_, err := q.db.Exec(ctx, postponeUnreadCharge,
+		arg.DueAt,
+		arg.Now,
+		arg.OrgID,
+		arg.PaymentID,
+	)
+	return err
+}
+
 const setChargeCheckAt = `-- name: SetChargeCheckAt :exec
 update scheduling.charges set due_at = $1 where org_id = $2 and payment_id = $3
 `
@@ -199,5 +235,26 @@ type SetChargeCheckAtParams struct {
 
 func (q *Queries) SetChargeCheckAt(ctx context.Context, arg SetChargeCheckAtParams) error {
 	_, err := q.db.Exec(ctx, setChargeCheckAt, arg.DueAt, arg.OrgID, arg.PaymentID)
+	return err
+}
+
+const setChargeUnpaid = `-- name: SetChargeUnpaid :exec
+update scheduling.charges set unpaid_at = coalesce(unpaid_at, $1::timestamptz), due_at = $2 where org_id = $3 and payment_id = $4
+`
+
+type SetChargeUnpaidParams struct {
+	Now       time.Time
+	DueAt     *time.Time
+	OrgID     uuid.UUID
+	PaymentID uuid.UUID
+}
+
+func (q *Queries) SetChargeUnpaid(ctx context.Context, arg SetChargeUnpaidParams) error {
+	_, err := q.db.Exec(ctx, setChargeUnpaid,
+		arg.Now,
+		arg.DueAt,
+		arg.OrgID,
+		arg.PaymentID,
+	)
 	return err
 }

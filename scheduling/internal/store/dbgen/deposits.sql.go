@@ -15,9 +15,10 @@ import (
 
 const appointmentsWithOverdueDeposit = `-- name: AppointmentsWithOverdueDeposit :many
 select a.org_id, a.id from scheduling.appointments a
-where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= $1::timestamptz and a.hold_until < a.start_at
+where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= $1::timestamptz and a.hold_until < a.start_at and not a.deposit_left_to_staff
 and not exists (select from scheduling.payments p join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
-    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending' and c.expires_at <= $1)
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and c.due_at is not null and c.unpaid_at is null
+    and (c.expires_at <= $1 or p.status <> 'pending'))
 order by a.hold_until limit $2::int
 `
 
@@ -27,7 +28,7 @@ type AppointmentsWithOverdueDepositRow struct {
 }
 
 // Where the deposit may be paid until the start, staff decide: the visit takes place.
-// A charge that has expired and is still pending could not be read yet: it may be paid.
+// A code that was closed here or has expired, but is not final at the provider, may be paid.
 func (q *Queries) AppointmentsWithOverdueDeposit(ctx context.Context, now time.Time, rowLimit int) ([]AppointmentsWithOverdueDepositRow, error) {
 	rows, err := q.db.Query(ctx, appointmentsWithOverdueDeposit, now, rowLimit)
 	if err != nil {
@@ -126,13 +127,11 @@ func (q *Queries) PendingDepositCharge(ctx context.Context, orgID uuid.UUID, app
 }
 
 const setDepositStatus = `-- name: SetDepositStatus :exec
-update scheduling.appointments set deposit_status = $1, needs_refund = $2,
-    version = version + 1, updated_at = $3 where org_id = $4 and id = $5
+update scheduling.appointments set deposit_status = $1, version = version + 1, updated_at = $2 where org_id = $3 and id = $4
 `
 
 type SetDepositStatusParams struct {
 	DepositStatus booking.DepositStatus
-	NeedsRefund   bool
 	Now           time.Time
 	OrgID         uuid.UUID
 	ID            uuid.UUID
@@ -141,10 +140,51 @@ type SetDepositStatusParams struct {
 func (q *Queries) SetDepositStatus(ctx context.Context, arg SetDepositStatusParams) error {
 	_, err := q.db.Exec(ctx, setDepositStatus,
 		arg.DepositStatus,
-		arg.NeedsRefund,
 		arg.Now,
 		arg.OrgID,
 		arg.ID,
 	)
+	return err
+}
+
+const updateNeedsRefund = `-- name: UpdateNeedsRefund :exec
+with money as (
+    select p.id, p.kind, p.amount_cents, p.refunded_cents, p.amount_cents - p.refunded_cents as kept, p.paid_at, p.source_id, c.created_at as charged_at,
+        coalesce((select sum(r.amount_cents) from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id
+            and r.done_at is null and r.failed_at is null and r.provider_missing_since is null), 0) as under_way,
+        coalesce((select sum(r.amount_cents) from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id
+            and (r.done_at is not null or r.failed_at is not null or r.provider_missing_since is not null)), 0) as requested,
+        exists (select from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id and r.done_at is null
+            and (r.failed_at is not null or r.provider_missing_since is not null)) as stuck
+    from scheduling.payments p left join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
+    where p.org_id = $2 and p.appointment_id = $3::uuid and p.paid_at is not null
+), owed as (
+    select a.org_id, a.id, (
+        exists (select from money m where m.stuck and m.refunded_cents < least(m.requested, m.amount_cents))
+        or case when a.status = 'cancelled' then (
+            select coalesce(sum(m.kept - least(m.under_way, m.kept)), 0) from money m
+            where case when m.kind = 'other' then m.charged_at <= a.cancelled_at and m.paid_at >= a.cancelled_at
+                       else m.charged_at is not null or m.source_id is not null or m.paid_at <= a.cancelled_at end
+        ) > case when a.deposit_status = 'forfeited' then coalesce(a.deposit_cents, 0) else 0 end
+        else (select coalesce(sum(m.kept - least(m.under_way, m.kept)), 0) from money m where m.kind <> 'other') > a.price_cents end
+    ) as needs_refund
+    from scheduling.appointments a where a.org_id = $2 and a.id = $3
+)
+update scheduling.appointments a set needs_refund = owed.needs_refund, version = a.version + 1, updated_at = $1
+from owed where a.org_id = owed.org_id and a.id = owed.id and a.needs_refund <> owed.needs_refund
+`
+
+type UpdateNeedsRefundParams struct {
+	Now   time.Time
+	OrgID uuid.UUID
+	ID    uuid.UUID
+}
+
+// Money is owed to the client that no refund under way returns: a refund failed or has no
+// provider; more than the price was paid; or money of a cancelled appointment is not forfeited.
+// Kind 'other' is beside the price. After a cancellation it counts where its code was older,
+// and what staff received by hand after it does not count: it may be a fee.
+func (q *Queries) UpdateNeedsRefund(ctx context.Context, arg UpdateNeedsRefundParams) error {
+	_, err := q.db.Exec(ctx, updateNeedsRefund, arg.Now, arg.OrgID, arg.ID)
 	return err
 }

@@ -119,3 +119,14 @@ func (q *Queries) SetProviderEventProcessed(ctx context.Context, arg SetProvider
 	_, err := q.db.Exec(ctx, setProviderEventProcessed, arg.Now, arg.Provider, arg.EventID)
 	return err
 }
+
+const unprocessedProviderEventExists = `-- name: UnprocessedProviderEventExists :one
+select exists(select from scheduling.provider_events where provider = $1 and charge_id = $2 and processed_at is null) as found
+`
+
+func (q *Queries) UnprocessedProviderEventExists(ctx context.Context, provider string, chargeID string) (bool, error) {
+	row := q.db.QueryRow(ctx, unprocessedProviderEventExists, provider, chargeID)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
+}

@@ -14,13 +14,13 @@ import (
 )
 
 const claimRefunds = `-- name: ClaimRefunds :many
-update scheduling.refunds r set attempts = r.attempts + 1, due_at = $1::timestamptz + least(power(2, r.attempts), 120) * interval '1 minute'
+update scheduling.refunds r set attempts = r.attempts + 1, provider_missing_since = null, due_at = $1::timestamptz + least(power(2, r.attempts), 120) * interval '1 minute'
 from scheduling.payment_details p
 where p.org_id = r.org_id and p.id = r.payment_id and (r.org_id, r.id) in (
     select d.org_id, d.id from scheduling.refunds d join scheduling.charges c on c.org_id = d.org_id and c.payment_id = d.payment_id
     where d.done_at is null and d.failed_at is null and d.due_at <= $1 and c.provider = $2
     order by d.due_at limit $3::int for update of d skip locked)
-returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, p.provider_payment_id, p.appointment_id
+returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, r.created_at, p.provider_payment_id, p.appointment_id
 `
 
 type ClaimRefundsParams struct {
@@ -35,6 +35,7 @@ type ClaimRefundsRow struct {
 	PaymentID         uuid.UUID
 	AmountCents       booking.Cents
 	Attempts          int
+	CreatedAt         time.Time
 	ProviderPaymentID *string
 	AppointmentID     *uuid.UUID
 }
@@ -54,6 +55,7 @@ func (q *Queries) ClaimRefunds(ctx context.Context, arg ClaimRefundsParams) ([]C
 			&i.PaymentID,
 			&i.AmountCents,
 			&i.Attempts,
+			&i.CreatedAt,
 			&i.ProviderPaymentID,
 			&i.AppointmentID,
 		); err != nil {
@@ -100,14 +102,14 @@ type PostponeRefundParams struct {
 	ID    uuid.UUID
 }
 
-// Returns an attempt without a call.
+// Returns an attempt that says nothing of the refund: no call was made, or it met an outage.
 func (q *Queries) PostponeRefund(ctx context.Context, arg PostponeRefundParams) error {
 	_, err := q.db.Exec(ctx, postponeRefund, arg.DueAt, arg.OrgID, arg.ID)
 	return err
 }
 
 const refundsOfOtherProviders = `-- name: RefundsOfOtherProviders :many
-select r.org_id, r.id, r.payment_id, p.appointment_id from scheduling.refunds r
+select r.org_id, r.id, r.payment_id, r.provider_missing_since, p.appointment_id from scheduling.refunds r
 join scheduling.payment_details p on p.org_id = r.org_id and p.id = r.payment_id
 where r.done_at is null and r.failed_at is null and r.due_at <= $1 and p.provider is distinct from $2::text
 order by r.due_at limit $3::int
@@ -120,10 +122,11 @@ type RefundsOfOtherProvidersParams struct {
 }
 
 type RefundsOfOtherProvidersRow struct {
-	OrgID         uuid.UUID
-	ID            uuid.UUID
-	PaymentID     uuid.UUID
-	AppointmentID *uuid.UUID
+	OrgID                uuid.UUID
+	ID                   uuid.UUID
+	PaymentID            uuid.UUID
+	ProviderMissingSince *time.Time
+	AppointmentID        *uuid.UUID
 }
 
 // provider is the present one; ” for none.
@@ -140,6 +143,7 @@ func (q *Queries) RefundsOfOtherProviders(ctx context.Context, arg RefundsOfOthe
 			&i.OrgID,
 			&i.ID,
 			&i.PaymentID,
+			&i.ProviderMissingSince,
 			&i.AppointmentID,
 		); err != nil {
 			return nil, err
@@ -167,6 +171,28 @@ func (q *Queries) SetRefundOutcome(ctx context.Context, arg SetRefundOutcomePara
 	_, err := q.db.Exec(ctx, setRefundOutcome,
 		arg.DoneAt,
 		arg.FailedAt,
+		arg.OrgID,
+		arg.ID,
+	)
+	return err
+}
+
+const setRefundProviderMissing = `-- name: SetRefundProviderMissing :exec
+update scheduling.refunds set provider_missing_since = coalesce(provider_missing_since, $1::timestamptz), due_at = $2::timestamptz
+where org_id = $3 and id = $4
+`
+
+type SetRefundProviderMissingParams struct {
+	Now   time.Time
+	DueAt time.Time
+	OrgID uuid.UUID
+	ID    uuid.UUID
+}
+
+func (q *Queries) SetRefundProviderMissing(ctx context.Context, arg SetRefundProviderMissingParams) error {
+	_, err := q.db.Exec(ctx, setRefundProviderMissing,
+		arg.Now,
+		arg.DueAt,
 		arg.OrgID,
 		arg.ID,
 	)

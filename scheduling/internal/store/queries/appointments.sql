@@ -73,11 +73,13 @@ update scheduling.appointments set status = @status, version = version + 1, upda
 where org_id = @org_id and id = @id and status = any(@expected::text[]);
 
 -- name: RescheduleAppointment :exec
--- A deposit that is due is never more than the price.
+-- A deposit that is due is never more than the price. One that is left to staff stays so.
 update scheduling.appointments set professional_id = @professional_id, service_id = @service_id, start_at = @start_at, end_at = @end_at,
     price_cents = @price_cents, capacity = @capacity, seat = @seat, overbooked = @overbooked, status = @status,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, @price_cents), 0) else deposit_cents end,
     deposit_status = case when deposit_status = 'pending' and @price_cents = 0 then 'none' else deposit_status end,
+    deposit_left_to_staff = deposit_left_to_staff or deposit_status = 'pending' and hold_until >= start_at and start_at <= @now,
+    hold_until = case when deposit_left_to_staff or hold_until >= start_at and start_at <= @now then greatest(hold_until, @start_at) else hold_until end,
     confirmed_at = case when @status = 'scheduled' then null else confirmed_at end,
     rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now
@@ -96,7 +98,7 @@ update scheduling.appointments set client_id = @client_id, notes = @notes,
 where org_id = @org_id and id = @id;
 
 -- name: RestoreAppointment :exec
-update scheduling.appointments set status = @status, deposit_status = 'paid', needs_refund = paid_cents > price_cents, seat = @seat, capacity = @capacity, overbooked = false,
+update scheduling.appointments set status = @status, deposit_status = 'paid', seat = @seat, capacity = @capacity, overbooked = false,
     cancelled_at = null, cancelled_by = null, cancel_reason = null,
     confirmed_at = case when @status = 'confirmed' then coalesce(confirmed_at, @now::timestamptz) else confirmed_at end,
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;

@@ -16,5 +16,8 @@ update scheduling.provider_events set attempts = attempts - 1, due_at = @due_at 
 -- name: SetProviderEventProcessed :exec
 update scheduling.provider_events set processed_at = @now::timestamptz where provider = @provider and event_id = @event_id;
 
+-- name: UnprocessedProviderEventExists :one
+select exists(select from scheduling.provider_events where provider = $1 and charge_id = $2 and processed_at is null) as found;
+
 -- name: DeleteProcessedProviderEvents :execrows
 delete from scheduling.provider_events where processed_at < @before::timestamptz;
