@@ -35,9 +35,21 @@ func newClient(dial func(ctx context.Context, network, addr string) (net.Conn, e
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 2, MaxIdleConns: 100, IdleConnTimeout: 30 * time.Second,
+			DialContext: dialInTime(dial), DisableCompression: true, MaxIdleConnsPerHost: 2, MaxIdleConns: 100, IdleConnTimeout: 30 * time.Second,
 			TLSHandshakeTimeout: callTimeout, MaxResponseHeaderBytes: 32 << 10,
 		},
+	}
+}
+
+// dialTimeout bounds the connection to a peer. It ends before the call does, so that the error is
+// that of the connection: such a call has certainly not been made, and may be repeated.
+const dialTimeout = callTimeout / 2
+
+func dialInTime(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		return dial(ctx, network, addr)
 	}
 }
 
