@@ -41,10 +41,13 @@ type Config struct {
 type Outbox struct {
 	config       Config
 	countSettled func(status string)
+	breakers     map[string]time.Time // tenants whose mail broke the connection, and when; of the worker
 }
 
 // New returns an outbox; [Outbox.Run] sends its emails.
-func New(c Config) *Outbox { return &Outbox{config: c, countSettled: func(string) {}} }
+func New(c Config) *Outbox {
+	return &Outbox{config: c, countSettled: func(string) {}, breakers: make(map[string]time.Time)}
+}
 
 // CountSettledWith has count called for each email that was sent or given up, with
 // [StatusSent] or [StatusFailed]. It is called before [Outbox.Run].

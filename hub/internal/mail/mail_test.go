@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -301,6 +302,46 @@ func TestMailThatBreaksTheConnection(t *testing.T) {
 			require.NotEqual(t, "first@example.com", arrived.to)
 		}
 		b.becomes("attempts = 1 and recipient = 'first@example.com' and due_at > now()")
+	}
+}
+
+// A tenant with many mails, or with mails that break the connection, does not hold up another's.
+func TestTenantsHaveTheirTurnOfMails(t *testing.T) {
+	t.Parallel()
+	for _, breaks := range []bool{false, true} {
+		s := &smtpServer{}
+		if breaks {
+			s.breaksFor = "many"
+		}
+		s = startSMTP(t, s, nil)
+		b := setup(t, func(c *mail.Config) { c.Server = server(t, "smtp://"+s.address) })
+		for i := range 40 {
+			b.send(module.Email{To: fmt.Sprintf("many%d@example.com", i), Text: "T"})
+		}
+		b.tenant = uuid.New()
+		for i := range 3 {
+			b.send(module.Email{To: fmt.Sprintf("other%d@example.com", i), Text: "T"})
+		}
+		b.run()
+		others := func() (n int) {
+			for i, arrived := range s.got() {
+				if i < 10 && strings.HasPrefix(arrived.to, "other") {
+					n++
+				}
+			}
+			return n
+		}
+		require.Eventually(t, func() bool { return others() == 3 || len(s.got()) >= 10 }, time.Minute, 10*time.Millisecond)
+		require.Equal(t, 3, others())
+		s.mu.Lock()
+		before := 0 // the others had arrived
+		for _, arrived := range s.breaks {
+			if arrived < 3 {
+				before++
+			}
+		}
+		require.LessOrEqual(t, before, 1)
+		s.mu.Unlock()
 	}
 }
 

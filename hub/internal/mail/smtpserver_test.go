@@ -29,6 +29,8 @@ type smtpServer struct {
 	startTLS  *tls.Config              // offers STARTTLS
 	login     string                   // "user password": asked for before MAIL
 	answer    func(verb string) string // to MAIL, RCPT, DATA or "." when it is not ""
+	breaksFor string                   // part of the addresses whose mails end the connection
+	breaks    []int                    // how many mails had arrived at each of these
 	mu        sync.Mutex
 	mails     []received
 	encrypted int // mails that came over TLS
@@ -162,6 +164,12 @@ func (s *smtpServer) serve(conn net.Conn, secure bool) {
 			}
 			if refuse(".") {
 				continue
+			}
+			if s.breaksFor != "" && strings.Contains(to, s.breaksFor) {
+				s.mu.Lock()
+				s.breaks = append(s.breaks, len(s.mails))
+				s.mu.Unlock()
+				return
 			}
 			s.keep(from, to, raw, secure)
 			say("250 2.0.0 taken")

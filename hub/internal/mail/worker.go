@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/textproto"
 	"slices"
@@ -26,6 +27,10 @@ const (
 	giveUp    = 24 * time.Hour
 	keepFor   = 7 * 24 * time.Hour // sent and failed emails, if they are kept
 	pruneTime = time.Hour
+
+	// How long a tenant's mails come after those of others when one broke the connection: the next
+	// ones may do so too, each after the time that a server may take.
+	breakerPause = 5 * time.Minute
 
 	serviceClosing = 421 // RFC 5321, 4.2.3
 )
@@ -72,12 +77,15 @@ func (o *Outbox) Run(ctx context.Context) {
 // sendBatch claims up to a batch of due emails and tries to send them over one
 // connection. It returns errors of the database only.
 func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
-	rows, err := dbgen.New(o.config.DB).ClaimMails(ctx, lease.Seconds(), batchSize)
+	maps.DeleteFunc(o.breakers, func(_ string, at time.Time) bool { return time.Since(at) > breakerPause })
+	rows, err := dbgen.New(o.config.DB).ClaimMails(ctx, dbgen.ClaimMailsParams{
+		LeaseSeconds: lease.Seconds(), RowLimit: batchSize, Last: slices.AppendSeq([]string{}, maps.Keys(o.breakers)),
+	})
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
 	slices.SortFunc(rows, func(a, b dbgen.ClaimMailsRow) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID.String(), b.ID.String()))
+		return cmp.Or(o.breakers[senderOf(a)].Compare(o.breakers[senderOf(b)]), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
 	working := context.WithoutCancel(ctx) // the email being sent is finished
 	client, connErr := o.connect(working)
@@ -92,13 +100,7 @@ func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
 		case connErr != nil:
 			err = o.handleFailure(working, row, connErr)
 		default:
-			var sendErr error
-			if sendErr = o.send(client, row); sendErr == nil {
-				err = o.settle(working, row, StatusSent)
-			} else {
-				err = o.handleFailure(working, row, sendErr)
-			}
-			isBroken = breaksConnection(sendErr)
+			isBroken, err = o.sendOne(working, client, row)
 		}
 		if err != nil {
 			return len(rows), err // the leases expire
@@ -107,15 +109,29 @@ func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
 	return len(rows), nil
 }
 
-func (o *Outbox) send(client *gomail.Client, row dbgen.ClaimMailsRow) error {
+// senderOf returns whose mail a row is: the column last of the statement that claims mails.
+func senderOf(row dbgen.ClaimMailsRow) string {
+	if row.TenantID == nil {
+		return row.Product
+	}
+	return row.Product + row.TenantID.String()
+}
+
+// sendOne sends a mail and stores the outcome. isBroken reports whether nothing more can be sent
+// over the connection. Its error is of the database.
+func (o *Outbox) sendOne(ctx context.Context, client *gomail.Client, row dbgen.ClaimMailsRow) (isBroken bool, err error) {
 	m, err := o.message(row)
 	if err != nil {
-		return err
+		return false, o.handleFailure(ctx, row, err)
 	}
-	if err := client.Send(m); err != nil && !m.IsDelivered() { // what follows delivery may fail
-		return err
+	err = client.Send(m)
+	if err == nil || m.IsDelivered() { // what follows delivery may fail
+		return err != nil && breaksConnection(err), o.settle(ctx, row, StatusSent)
 	}
-	return nil
+	if isBroken = breaksConnection(err); isBroken {
+		o.breakers[senderOf(row)] = time.Now()
+	}
+	return isBroken, o.handleFailure(ctx, row, err)
 }
 
 // settle ends an email: its row is kept with a final status, or deleted.

@@ -15,15 +15,28 @@ import (
 const claimMails = `-- name: ClaimMails :many
 update hub.mails set attempts = attempts + 1, due_at = now() + make_interval(secs => $1::float8)
 where id in (
-    select m.id from hub.mails m where m.status = 'waiting' and m.due_at <= now()
-    order by m.due_at limit $2 for update skip locked)
-returning id, product, recipient, from_name, reply_to, subject, body, html, attachments, unsubscribe, attempts, created_at,
+    select m.id from (
+        select id, due_at, product || coalesce(tenant_id::text, '') = any($2::text[]) as is_last,
+            row_number() over (partition by product, tenant_id order by due_at, id) as turn
+        from hub.mails where status = 'waiting' and due_at <= now()
+        order by is_last, turn, due_at limit 4 * $3::int) next
+    join hub.mails m on m.id = next.id
+    where m.status = 'waiting' and m.due_at <= now()
+    order by next.is_last, next.turn, next.due_at limit $3::int for update of m skip locked)
+returning id, product, tenant_id, recipient, from_name, reply_to, subject, body, html, attachments, unsubscribe, attempts, created_at,
     extract(epoch from now() - created_at)::float8 as age_seconds
 `
+
+type ClaimMailsParams struct {
+	LeaseSeconds float64
+	Last         []string
+	RowLimit     int32
+}
 
 type ClaimMailsRow struct {
 	ID          uuid.UUID
 	Product     string
+	TenantID    *uuid.UUID
 	Recipient   string
 	FromName    string
 	ReplyTo     string
@@ -37,9 +50,11 @@ type ClaimMailsRow struct {
 	AgeSeconds  float64
 }
 
-// Leases what is due to this process. The database's clock counts.
-func (q *Queries) ClaimMails(ctx context.Context, leaseSeconds float64, rowLimit int32) ([]ClaimMailsRow, error) {
-	rows, err := q.db.Query(ctx, claimMails, leaseSeconds, rowLimit)
+// Leases what is due to this process. The database's clock counts. Tenants have their turn one after
+// the other, those in last, as product and id, after all others. What other processes lease at the
+// same time is passed over: a few more are looked at.
+func (q *Queries) ClaimMails(ctx context.Context, arg ClaimMailsParams) ([]ClaimMailsRow, error) {
+	rows, err := q.db.Query(ctx, claimMails, arg.LeaseSeconds, arg.Last, arg.RowLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +65,7 @@ func (q *Queries) ClaimMails(ctx context.Context, leaseSeconds float64, rowLimit
 		if err := rows.Scan(
 			&i.ID,
 			&i.Product,
+			&i.TenantID,
 			&i.Recipient,
 			&i.FromName,
 			&i.ReplyTo,
