@@ -114,8 +114,10 @@ func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assign
 	return m, nil
 }
 
-// Allow implements [module.RateLimiter].
+// Allow implements [module.RateLimiter]. Addresses of one IPv6 network are one subject: a client
+// has all of them.
 func (m moduleLimits) Allow(ctx context.Context, name, subject string) error {
+	subject = httpx.ClientNetwork(subject)
 	rate, found := m.rates[name]
 	if !found {
 		return fmt.Errorf("counting requests: %s has no limit called %q", m.product, name)
