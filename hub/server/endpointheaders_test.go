@@ -43,6 +43,18 @@ func TestEndpointHeaders(t *testing.T) {
 	entries := items(a.ok(200, "GET", "/audit?action=endpoints.update", ""))
 	require.Len(t, entries, before, "the same headers are no change")
 	require.Equal(t, []any{"description", "headers"}, entries[0]["changed"])
+
+	// They are sent to no other host.
+	moved := newHook(t, nil)
+	to := func(status int, url, fields string) map[string]any {
+		return a.ok(status, "PUT", "/endpoints/"+endpoint, `{"url":"`+url+`","event_types":["*"]`+fields+`}`)
+	}
+	refused := a.call("PUT", "/endpoints/"+endpoint, a.token, `{"url":"`+moved.url+`","event_types":["*"]}`)
+	require.Equal(t, 422, refused.status, refused.text)
+	require.Contains(t, refused.text, "body.headers")
+	require.Equal(t, map[string]any{"X-Other": "***"}, to(200, h.url+"/other", "")["headers"])
+	require.Empty(t, to(200, moved.url, `,"headers":{}`)["headers"])
+	put(`,"headers":{"X-Other":"value"}`)
 	require.Empty(t, put(`,"headers":{}`)["headers"])
 	put(`,"headers":{"X-Other":"value"}`)
 	require.Empty(t, put(`,"headers":null`)["headers"])

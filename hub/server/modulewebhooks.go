@@ -87,12 +87,16 @@ func (m moduleWebhooks) Deliveries(ctx context.Context, owner module.WebhookOwne
 }
 
 // endpointState returns an endpoint's new state. What a product's webhooks do not have stays
-// as operators set it.
+// as operators set it, but for headers that were meant for another host.
 func endpointState(settings module.WebhookSettings, present registry.Endpoint) registry.EndpointState {
-	return registry.EndpointState{
+	state := registry.EndpointState{
 		URL: settings.URL, EventTypes: settings.EventTypes, Enabled: settings.Enabled,
 		Description: present.Description, RatePerMinute: present.RatePerMinute,
 	}
+	if len(present.Headers) > 0 && !registry.SameOrigin(present.URL, settings.URL) {
+		state.Headers = map[string]string{}
+	}
+	return state
 }
 
 func webhookOf(e registry.Endpoint) module.Webhook {

@@ -179,6 +179,14 @@ func TestEndpointSecretRotation(t *testing.T) {
 	require.True(t, until.Equal(b.clock.Now().Add(24*time.Hour)))
 	require.NotEmpty(t, rotated["previous_secret_until"])
 
+	// The response to a rotation was lost and the request is repeated: the previous secret stays.
+	given = now
+	for range 2 {
+		b.ok(200, "POST", "/endpoints/"+id+"/rotate-secret", b.admin, `{"overlap_seconds":3600,"secret":"a secret that is repeated"}`)
+		now, previous, _ = secrets()
+		require.Equal(t, []string{"a secret that is repeated", given}, []string{now, previous})
+	}
+
 	b.ok(200, "POST", "/endpoints/"+id+"/rotate-secret", b.admin, `{"overlap_seconds":0,"secret":"another secret of my own"}`)
 	now, previous, until = secrets()
 	require.Equal(t, "another secret of my own", now)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,6 +64,14 @@ func checkHeaders(headers map[string]string) error {
 		seen[lower] = true
 	}
 	return nil
+}
+
+// SameOrigin reports whether two URLs have the same scheme, host and port: whoever answers at one
+// answers at the other.
+func SameOrigin(a, b string) bool {
+	first, errFirst := url.Parse(a)
+	second, errSecond := url.Parse(b)
+	return errFirst == nil && errSecond == nil && first.Scheme == second.Scheme && strings.EqualFold(first.Host, second.Host)
 }
 
 // HeadersContext returns what an endpoint's headers are encrypted under.

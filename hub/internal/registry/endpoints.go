@@ -267,6 +267,9 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 	if err := checkScheme(state, present.Certificate != nil); err != nil {
 		return Endpoint{}, nil, err
 	}
+	if state.Headers == nil && len(present.Headers) > 0 && !SameOrigin(present.URL, state.URL) {
+		return Endpoint{}, nil, hub.Invalid("body.headers", "must be given for another host: the present ones may hold secrets of the receiver at the old URL; {} removes them")
+	}
 	if changed, err = e.changes(present, state); err != nil || len(changed) == 0 {
 		return present, nil, err
 	}

@@ -47,7 +47,9 @@ type Rotation struct {
 	SwitchAtEnd bool          // X-Webhook-Signature is made with the old one during the overlap
 }
 
-// RotateSecret replaces an endpoint's secret and returns the new one.
+// RotateSecret replaces an endpoint's secret and returns the new one. A secret that was given before
+// and overlaps with the previous one is a request that is repeated: it changes nothing, since the
+// receiver may verify with the previous one still.
 func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID, rotation Rotation) (Endpoint, string, error) {
 	if rotation.Overlap < 0 || rotation.Overlap > MaxOverlap {
 		return Endpoint{}, "", hub.Invalid("body.overlap_seconds", fmt.Sprintf("must be from 0 to %d", int(MaxOverlap.Seconds())))
@@ -59,6 +61,14 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 	var expiresAt *time.Time
 	if rotation.Overlap > 0 {
 		expiresAt = new(e.now().Add(rotation.Overlap))
+		present, current, _, err := e.Secrets(ctx, scope, id)
+		if err != nil {
+			return Endpoint{}, "", err
+		}
+		if current == secret && present.Signing.PreviousUntil != nil && e.now().Before(*present.Signing.PreviousUntil) {
+			endpoint, err := e.completed(ctx, present.stored)
+			return endpoint, secret, err
+		}
 	}
 	row, err := dbgen.New(e.db).RotateEndpointSecret(ctx, dbgen.RotateEndpointSecretParams{
 		ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment)),
