@@ -56,6 +56,18 @@ func TestEventsOfSharedNumbers(t *testing.T) {
 	require.Contains(t, clinic.History(ids["Davi"]), "appointment_created: Moved, 2027-01-04T12:00:00Z")
 	scheduling.Send("accepted", "appointment.noshow", object{"client_phone": familyPhone, "name": "Ana Clara", "appointment_id": 1})
 	require.Len(t, clinic.Items("/patients/"+ids["Davi"]+"/appointments?status=no_show"), 1)
+
+	// A reply names nobody: it goes where the ticket is, and the ticket stays there.
+	for _, body := range []string{"The result is here", "Come tomorrow"} {
+		messaging.Send("accepted", "message.sent", object{"phone": familyPhone, "ticket_id": "t-1", "body": body})
+		require.Contains(t, clinic.History(ids["Davi"]), "message_sent: "+body)
+	}
+	messaging.Send("accepted", "ticket.closed", object{"phone": familyPhone, "ticket_id": "t-1"})
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and type = 'ticket_closed' and patient_id::text = $2`, ids["Davi"]))
+	scheduling.Send("accepted", "appointment.created", object{"client_phone": familyPhone, "appointment_id": 1, "service": "Again", "datetime": "2027-01-04T12:00:00Z"})
+	require.Contains(t, clinic.History(ids["Davi"]), "appointment_created: Again, 2027-01-04T12:00:00Z")
+	messaging.Send("accepted", "message.sent", object{"phone": familyPhone, "ticket_id": "unknown", "body": "To the first"})
+	require.Contains(t, clinic.History(ids["Maria"]), "message_sent: To the first")
 }
 
 // Who has a number alone is meant, whatever the name says.

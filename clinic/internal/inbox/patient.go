@@ -68,7 +68,7 @@ func (t *transaction) findPatientBySubject(ctx context.Context, event *inboundEv
 // has it alone is meant, whatever the name says. Among several decide, in this order: the whole
 // name; the e-mail address; a name that the patient had before or that a user linked; a name
 // that agrees better than with the others. Nil: the name decides for nobody. An event that
-// names nobody is the first patient's.
+// names nobody is about the patient of its ticket or appointment.
 func (t *transaction) choosePatient(ctx context.Context, patients []store.Patient, event *inboundEvent) (*store.Patient, error) {
 	name := event.name()
 	if len(patients) <= 1 {
@@ -87,7 +87,7 @@ func (t *transaction) choosePatient(ctx context.Context, patients []store.Patien
 		return found, nil
 	}
 	if !care.HasLetter(name) {
-		return &patients[0], nil
+		return t.choosePatientBySubject(ctx, patients, event)
 	}
 	known, err := t.PatientsKnownAs(ctx, event.scope, candidates, name)
 	if err != nil {
@@ -102,6 +102,21 @@ func (t *transaction) choosePatient(ctx context.Context, patients []store.Patien
 		}
 	}
 	return nil, nil
+}
+
+// choosePatientBySubject returns the patient of the event's ticket or appointment, if it is one of
+// those who have the number, else the first of them.
+func (t *transaction) choosePatientBySubject(ctx context.Context, patients []store.Patient, event *inboundEvent) (*store.Patient, error) {
+	known, err := t.findPatientBySubject(ctx, event)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, err
+	}
+	for i := range patients {
+		if patients[i].ID == known.ID {
+			return &patients[i], nil
+		}
+	}
+	return &patients[0], nil
 }
 
 func selectPatients(patients []store.Patient, isSelected func(store.Patient) bool) (selected []store.Patient) {
