@@ -28,6 +28,7 @@ const (
 	ErrArray        = FormatError("is one JSON array: write its patients one on each line, without the brackets and commas around them")
 	ErrIndented     = FormatError("has JSON that goes over several lines: write each resource on one line")
 	ErrNoHeader     = FormatError("must name its columns in the first line, such as nome;telefone;email;cpf;nascimento")
+	ErrManyColumns  = FormatError("must have at most 500 columns: send those that describe patients")
 	ErrNoNameColumn = FormatError("must have a column called name (or nome): its first line has to name the columns, such as nome;telefone;email;cpf;nascimento")
 )
 

@@ -49,14 +49,17 @@ func isMobileNumber(number string) bool {
 	return len(local) == 9 && local[0] == '9' || len(local) == 8 && local[0] >= '6'
 }
 
-// sortPhones returns the best of a row's numbers, "" if it has none, and the others.
+// maxOtherPhones is how many numbers of a row are kept beside the best one.
+const maxOtherPhones = 10
+
+// sortPhones returns the best of a row's numbers, "" if it has none, and the best others.
 func sortPhones(phones []rankedPhone) (best string, others []string) {
 	slices.SortStableFunc(phones, func(a, b rankedPhone) int { return cmp.Compare(a.rank, b.rank) })
 	for _, phone := range phones {
 		switch {
 		case best == "":
 			best = phone.text
-		case phone.text != best && !slices.Contains(others, phone.text):
+		case len(others) < maxOtherPhones && phone.text != best && !slices.Contains(others, phone.text):
 			others = append(others, phone.text)
 		}
 	}

@@ -2,6 +2,7 @@ package importfile_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -131,6 +132,12 @@ func TestPhoneColumns(t *testing.T) {
 		require.Equal(t, test.best, row.Phone, test.cells)
 		require.Equal(t, test.others, row.OtherPhones, test.cells)
 	}
+	var head, cells strings.Builder
+	for i := range 20 {
+		head.WriteString(";telefone")
+		fmt.Fprintf(&cells, ";12%d", i)
+	}
+	require.Len(t, readTable(t, "nome"+head.String()+"\nAna"+cells.String()+"\n")[0].OtherPhones, 10)
 }
 
 func TestNameColumns(t *testing.T) {

@@ -286,3 +286,11 @@ func TestImportRefusals(t *testing.T) {
 	clinic.Refused(404, "not_found", "GET", "/imports/"+id, nil)
 	require.Equal(t, http.StatusNotFound, clinic.AnotherClinic().InEnvironment("test").Call("GET", "/imports/"+id, nil).Status)
 }
+
+// A line with many numbers that cannot be read has one warning about them.
+func TestWarningsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	done := clinic.Import("csv", "nome"+strings.Repeat(";telefone", 8)+"\nAna Souza;1;2;3;4;5;6;7;8\n")
+	require.Equal(t, []any{object{"line": 2.0, "warning": "phone must be a phone number of 8 to 15 digits: left out"}}, done["warnings"])
+}

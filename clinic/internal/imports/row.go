@@ -97,7 +97,9 @@ func (r *parsedRow) check(check func(*rest.FieldErrors), leaveOut func()) {
 	var errs rest.FieldErrors
 	check(&errs)
 	if err := errs.Err(); err != nil {
-		r.warnings = append(slices.Clip(r.warnings), err.Error()+": left out")
+		if warning := err.Error() + ": left out"; !slices.Contains(r.warnings, warning) {
+			r.warnings = append(slices.Clip(r.warnings), warning)
+		}
 		leaveOut()
 	}
 }

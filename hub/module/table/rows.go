@@ -270,6 +270,10 @@ func splitCells(row []byte, separator byte) (cells []string, hasStrayMark bool) 
 	}
 }
 
+// MaxColumns is how many columns a table has at most that is imported: each of its rows is read
+// into as many cells.
+const MaxColumns = 500
+
 // SplitHeader returns the headings of a table, from a line that names them, and the separator.
 func SplitHeader(line string) (headings []string, separator byte) {
 	line = strings.TrimRight(line, "\r\n")

@@ -35,9 +35,10 @@ func (e FormatError) Error() string { return string(e) }
 
 // What can be wrong with a file.
 const (
-	ErrEmpty    = FormatError("holds no contacts")
-	ErrNoCSV    = FormatError("is no CSV file: save the sheet as CSV and send that")
-	ErrNoNumber = FormatError("must have a column called number (or telefone): its first line has to name the columns, such as name;number;email")
+	ErrEmpty       = FormatError("holds no contacts")
+	ErrNoCSV       = FormatError("is no CSV file: save the sheet as CSV and send that")
+	ErrManyColumns = FormatError("must have at most 500 columns: send those that describe contacts")
+	ErrNoNumber    = FormatError("must have a column called number (or telefone): its first line has to name the columns, such as name;number;email")
 )
 
 const (
@@ -72,6 +73,9 @@ type sheet struct {
 // parseHeader sets the columns from the line that names them.
 func (t *sheet) parseHeader(line string) error {
 	headings, separator := table.SplitHeader(line)
+	if len(headings) > table.MaxColumns {
+		return ErrManyColumns
+	}
 	t.separator = separator
 	hasNumber := false
 	for _, heading := range headings {

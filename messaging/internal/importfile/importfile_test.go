@@ -124,7 +124,8 @@ func TestRefusedFiles(t *testing.T) {
 		"<html>":                          importfile.ErrNoCSV,
 		"number\n5511\x00":                importfile.ErrNoCSV,
 		"number\n\x005511":                importfile.ErrNoCSV,
-		strings.Repeat("x;", 128<<10) + "number\n5511987654321\n": importfile.ErrNoNumber, // behind 256 KiB
+		strings.Repeat("x", 256<<10) + ";number\n5511987654321\n": importfile.ErrNoNumber, // behind 256 KiB
+		strings.Repeat("x;", 500) + "number\n":                    importfile.ErrManyColumns,
 	} {
 		_, _, err := read([]byte(file), "")
 		require.ErrorIs(t, err, want, "%q", file)
