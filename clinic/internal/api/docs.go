@@ -63,7 +63,7 @@ var docs = rest.Docs{
 		"payments.run-overdue":             {Text: "Marks payments whose day has passed, as happens every night anyway.", Errors: []string{"409 timezone_unknown"}},
 		"interactions.list":                {Text: "The latest first, those of connected products included.", Errors: []string{"404 patient_merged"}},
 		"interactions.create":              {Text: "For what happened outside of all systems, such as a call.", Errors: []string{"404 patient_merged", "409 patient_anonymized, source_id_reused"}},
-		"imports.create":                   {Text: "Reads a CSV or FHIR file in the background. Rows that match a patient update it; rows with errors are listed and skipped. With dry_run nothing is stored.", Errors: []string{"409 import_running, busy", "413 file_too_large, body_too_large", "503 uploads_busy, files_unavailable"}},
+		"imports.create":                   {Text: "Reads a CSV or FHIR file in the background. Rows that match a patient update it; rows with errors are listed and skipped. With dry_run nothing is stored. A clinic has at most five imports that are not finished.", Errors: []string{"409 import_running, busy", "413 file_too_large, body_too_large", "429 too_many_imports", "503 uploads_busy, files_unavailable"}},
 		"imports.list":                     {Text: "The newest first."},
 		"imports.get":                      {Text: "Counts, columns as understood, and the first errors."},
 		"imports.undo":                     {Text: "Patients that were changed since are kept, and listed.", Errors: []string{"409 import_running, dry_run, already_undone, undo_expired"}},

@@ -294,3 +294,22 @@ func TestWarningsAreNotRepeated(t *testing.T) {
 	done := clinic.Import("csv", "nome"+strings.Repeat(";telefone", 8)+"\nAna Souza;1;2;3;4;5;6;7;8\n")
 	require.Equal(t, []any{object{"line": 2.0, "warning": "phone must be a phone number of 8 to 15 digits: left out"}}, done["warnings"])
 }
+
+// Imports of a clinic that are not finished are few: the next ones of others have their turn soon.
+func TestUnfinishedImportsAreLimited(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	other := clinic.AnotherClinic()
+	const file = "nome;telefone\nAna Souza;11987654321\n"
+	clinic.Import("csv", file)
+	clinic.Exec(`insert into clinic.imports (clinic_id, env, id, format, status, created_at) select $1, 'live', gen_random_uuid(), 'csv', case when n % 2 = 0 then 'running' else 'pending' end, now() from generate_series(1, 5) n`)
+	refused := clinic.UploadImport("csv", file)
+	require.Equal(t, 429, refused.Status, refused.Text)
+	require.Contains(t, refused.Text, "too_many_imports")
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.imports where clinic_id = $1 and status = 'done'`))
+	other.Import("csv", file)
+	clinic.InEnvironment("test").Import("csv", file)
+	clinic.Exec(`update clinic.imports set status = 'failed' where clinic_id = $1 and status = 'running'`)
+	require.Equal(t, 202, clinic.UploadImport("csv", file).Status)
+}

@@ -44,9 +44,13 @@ type PreviewRow struct {
 // previewSize is how many rows a [Preview] has.
 const previewSize = 20
 
+// MaxUnfinished is how many imports of a clinic can be unfinished at a time in each environment.
+// The imports of all clinics have their turn one after the other.
+const MaxUnfinished = 5
+
 // Create stores a file, encrypted, and enqueues the job that imports it. It returns the id
 // of the import and how the file is read. A file that cannot be read as its format is a
-// [hub.ErrInvalid].
+// [hub.ErrInvalid]. It is a [hub.ErrRateLimited] if [MaxUnfinished] imports are unfinished.
 func (s *Service) Create(ctx context.Context, scope store.Scope, upload Upload) (uuid.UUID, Preview, error) {
 	upload.Source = normalizeSource(upload.Source)
 	start, preview, err := s.readFile(ctx, scope, upload)
@@ -62,6 +66,15 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, upload Upload) 
 	}
 	key := importKey{scope.Clinic, scope.Env, store.NewID()}
 	err = s.store.InTx(ctx, "storing an import", func(tx *store.Tx) error {
+		unfinished, err := tx.CountUnfinishedImports(ctx, key.Clinic, key.Env)
+		if err != nil {
+			return err
+		}
+		if unfinished >= MaxUnfinished { // several at the same moment may be a few more
+			limited := hub.Errorf(hub.ErrRateLimited, "too_many_imports", "%d imports of the clinic are not finished. Wait until one of them is.", unfinished)
+			limited.RetryAfter = time.Minute
+			return limited
+		}
 		if err := tx.InsertImport(ctx, dbgen.InsertImportParams{
 			ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Format: string(upload.Format), Source: upload.Source, DryRun: upload.DryRun, Total: preview.Total, Position: start.Offset, Line: start.Line,
 			CreatedBy: &upload.User, CreatedAt: tx.Now(),

@@ -46,6 +46,17 @@ func (q *Queries) CountImports(ctx context.Context, clinicID uuid.UUID, env hub.
 	return column_1, err
 }
 
+const countUnfinishedImports = `-- name: CountUnfinishedImports :one
+select count(*)::int from clinic.imports where clinic_id = $1 and env = $2 and status in ('pending', 'running')
+`
+
+func (q *Queries) CountUnfinishedImports(ctx context.Context, clinicID uuid.UUID, env hub.Environment) (int, error) {
+	row := q.db.QueryRow(ctx, countUnfinishedImports, clinicID, env)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const deleteImportChunks = `-- name: DeleteImportChunks :exec
 delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3
 `

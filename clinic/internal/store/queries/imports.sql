@@ -20,6 +20,9 @@ select * from clinic.imports where clinic_id = @clinic_id and env = @env order b
 -- name: CountImports :one
 select count(*)::int from (select 1 from clinic.imports where clinic_id = @clinic_id and env = @env limit @max_count::int) n;
 
+-- name: CountUnfinishedImports :one
+select count(*)::int from clinic.imports where clinic_id = @clinic_id and env = @env and status in ('pending', 'running');
+
 -- name: ImportErrorLines :many
 select line, error from clinic.import_errors where clinic_id = $1 and env = $2 and import_id = $3 order by line;
 
