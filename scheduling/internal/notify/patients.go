@@ -67,6 +67,10 @@ func (n *Notifier) SyncPatient(ctx context.Context, payload []byte) error {
 	if err := json.Unmarshal(payload, &change); err != nil {
 		return err
 	}
+	var err error
+	if change.Phone, err = n.store.PatientPhone(ctx, change); err != nil || change.Phone == "" {
+		return err
+	}
 	integrations, err := n.host.Peers.List(ctx, change.Org, hub.Live)
 	if err != nil {
 		return err

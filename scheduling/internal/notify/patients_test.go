@@ -163,3 +163,21 @@ func TestUnreachableClinicIsCalledOnce(t *testing.T) {
 	require.NoError(t, read(org.ID.String()))
 	require.Equal(t, 5, peer.calls())
 }
+
+// A job that waits for a clinic holds no number. When the client was erased meanwhile, the
+// clinic is not asked about the person any more.
+func TestWaitingPatientJobHoldsNoPhone(t *testing.T) {
+	t.Parallel()
+	peer := &clinicPeer{features: []string{"patient.search"}, patient: `{"found":false,"patient":null}`}
+	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = peer })
+	client := org.AddClients(object{"name": "Ana"})[0]
+	peer.fails = []error{hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent")}
+	require.NoError(t, org.ReceiveEvent("evt_5123456789abcdef", "patient.updated", object{"patient_id": "p-1", "changed_fields": []string{"name"}, "phone": "+5511955556666"}))
+	const waiting = "hub.jobs where product = 'scheduling' and job = 'patients'"
+	require.Eventually(t, func() bool { return org.Count(waiting+" and tries = 1") == 1 }, time.Minute, 20*time.Millisecond)
+	require.Zero(t, org.Count(waiting+" and convert_from(payload, 'UTF8') like '%55556666%'"))
+	org.OK(204, "DELETE", "/clients/"+client, nil)
+	org.AdvanceClock(15 * time.Minute)
+	require.Eventually(t, func() bool { return org.Count(waiting) == 0 }, time.Minute, 20*time.Millisecond)
+	require.Equal(t, 1, peer.calls())
+}
