@@ -117,6 +117,9 @@ type fhirView struct {
 	scope   store.Scope
 	zone    *time.Location
 	sources []string // of interactions; nil = all
+	// skipUnreadable is called for a resource that cannot be decrypted, which is left out then.
+	// Without it, reading fails.
+	skipUnreadable func(id uuid.UUID, err error)
 }
 
 func (a *API) fhirBase() string { return a.host.URLs.Base + fhirPath }
@@ -180,6 +183,7 @@ type foundResources struct {
 	list    []fhir.Resource
 	cursors []store.Cursor // at each of them
 	total   int
+	end     *store.Cursor // of the page, also if its last rows have no resource; nil = no rows
 }
 
 func singleStatus(code, status string) func(string) []string {
@@ -195,6 +199,8 @@ func singleStatus(code, status string) func(string) []string {
 func toResources[T any](ctx context.Context, rows []T, total int, patient func(T) uuid.UUID, cursor func(T) store.Cursor, write func(T) (fhir.Resource, bool)) foundResources {
 	found := foundResources{list: make([]fhir.Resource, 0, len(rows)), total: total}
 	for _, row := range rows {
+		end := cursor(row)
+		found.end = &end
 		module.SetSubject(ctx, patient(row).String())
 		if resource, ok := write(row); ok {
 			found.list, found.cursors = append(found.list, resource), append(found.cursors, cursor(row))

@@ -58,18 +58,35 @@ func (e exportSource) ExportPage(ctx context.Context, tx *store.Tx, query export
 	if query.After != uuid.Nil {
 		filter.Cursor = &store.Cursor{ID: query.After}
 	}
+	var outcomes []fhir.Resource
+	f.skipUnreadable = func(id uuid.UUID, err error) {
+		e.api.host.Log.ErrorContext(ctx, "a resource cannot be decrypted; an export leaves it out", "type", query.Type, "id", id, "clinic", query.Clinic, "error", err)
+		outcomes = append(outcomes, fhir.NewUnreadable(query.Type, id))
+	}
 	found, err := types[i].find(ctx, f, filter)
-	if err != nil || len(found.list) == 0 {
+	if err != nil {
 		return page, err
 	}
+	if found.end == nil {
+		return exports.Page{IsEnd: true}, nil
+	}
+	page.Last = found.end.ID
+	if page.Lines, err = exportLines(found.list); err != nil {
+		return page, err
+	}
+	page.Errors, err = exportLines(outcomes)
+	return page, err
+}
+
+func exportLines(resources []fhir.Resource) (exports.Lines, error) {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
-	for _, resource := range found.list {
+	for _, resource := range resources {
 		if err := encoder.Encode(resource); err != nil {
-			return page, fmt.Errorf("writing a resource: %w", err)
+			return exports.Lines{}, fmt.Errorf("writing a resource: %w", err)
 		}
 	}
-	return exports.Page{Lines: lines.Bytes(), Count: len(found.list), Last: found.cursors[len(found.cursors)-1].ID}, nil
+	return exports.Lines{Text: lines.Bytes(), Count: len(resources)}, nil
 }
 
 type exportRequestOutput struct {
@@ -164,7 +181,7 @@ type ExportManifest struct {
 	Request             string               `json:"request" doc:"The address of the request"`
 	RequiresAccessToken bool                 `json:"requiresAccessToken" doc:"true: files are read with the credentials of the request"`
 	Output              []ExportManifestFile `json:"output" nullable:"false" maxItems:"5" doc:"One file of each type that has resources"`
-	Error               []ExportManifestFile `json:"error" nullable:"false" maxItems:"0" doc:"Always empty: a problem delays the export"`
+	Error               []ExportManifestFile `json:"error" nullable:"false" maxItems:"1" doc:"A file of OperationOutcomes: each names a resource that could not be read and was left out"`
 }
 
 // ExportManifestFile is a file of an export.
@@ -243,8 +260,13 @@ func (a *API) newManifest(export store.Export, files []store.ExportFile) ExportM
 		Output: []ExportManifestFile{}, Error: []ExportManifestFile{},
 	}
 	for _, file := range files {
-		if file.Resources > 0 {
-			manifest.Output = append(manifest.Output, ExportManifestFile{file.Type, a.exportAddress(export.ID) + "/" + file.Type, file.Resources})
+		entry := ExportManifestFile{file.Type, a.exportAddress(export.ID) + "/" + file.Type, file.Resources}
+		switch {
+		case file.Resources == 0:
+		case file.Type == exports.ErrorType:
+			manifest.Error = append(manifest.Error, entry)
+		default:
+			manifest.Output = append(manifest.Output, entry)
 		}
 	}
 	return manifest

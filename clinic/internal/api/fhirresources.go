@@ -94,14 +94,24 @@ func (a *API) documentResources() resourceType {
 			return foundResources{}, err
 		}
 		contents, withheld := make(map[uuid.UUID]string, len(rows)), make(map[uuid.UUID]bool)
+		unreadable := make(map[uuid.UUID]bool)
 		for _, row := range rows {
-			if !f.ForPeer {
-				if contents[row.ID], withheld[row.ID], err = a.recordContent(row, recordView{}); err != nil {
-					return foundResources{}, err
-				}
+			if f.ForPeer {
+				continue
+			}
+			contents[row.ID], withheld[row.ID], err = a.recordContent(row, recordView{})
+			if err != nil && f.skipUnreadable == nil {
+				return foundResources{}, err
+			}
+			if err != nil {
+				unreadable[row.ID] = true
+				f.skipUnreadable(row.ID, err)
 			}
 		}
 		return toResources(ctx, rows, total, func(r store.Record) uuid.UUID { return r.PatientID }, q.RecordCursor, func(r store.Record) (fhir.Resource, bool) {
+			if unreadable[r.ID] {
+				return nil, false
+			}
 			if r.Url != nil && f.ForPeer {
 				*r.Url = a.peerRecordURL(r)
 			}

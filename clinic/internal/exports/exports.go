@@ -60,15 +60,25 @@ type PageQuery struct {
 
 // Page is a page of resources.
 type Page struct {
-	Lines []byte // of JSON, each with a line feed at its end
-	Count int    // of the lines
-	Last  uuid.UUID
+	Lines
+	Errors Lines     // OperationOutcomes about resources that cannot be read
+	IsEnd  bool      // the page is after the last row; it has no lines
+	Last   uuid.UUID // row of the page
 }
+
+// Lines are resources as a file has them.
+type Lines struct {
+	Text  []byte // of JSON, each with a line feed at its end
+	Count int
+}
+
+// ErrorType is the type of the file about resources that are left out of an export because
+// they cannot be read. It is written beside the files of the requested types.
+const ErrorType = "OperationOutcome"
 
 // Source reads resources as a viewer may see them.
 type Source interface {
-	// ExportPage returns a page, read in a transaction. A page without resources is after
-	// the last one.
+	// ExportPage returns a page, read in a transaction.
 	ExportPage(ctx context.Context, tx *store.Tx, query PageQuery) (Page, error)
 }
 

@@ -77,15 +77,50 @@ func (s *Service) writePage(ctx context.Context, tx *store.Tx, export store.Expo
 	if err != nil {
 		return err
 	}
-	progress := dbgen.UpdateExportFileParams{ClinicID: export.ClinicID, Env: export.Env, ExportID: export.ID, Type: file.Type, AfterID: file.AfterID, Done: page.Count == 0}
-	if page.Count > 0 {
-		progress.AfterID, progress.Resources, progress.Chunks = page.Last, page.Count, 1
+	if page.IsEnd {
+		file.Done = true
+		return s.appendLines(ctx, tx, file, Lines{})
+	}
+	file.AfterID = page.Last
+	if err := s.appendLines(ctx, tx, file, page.Lines); err != nil || page.Errors.Count == 0 {
+		return err
+	}
+	file, err = errorFile(ctx, tx, export)
+	if err != nil {
+		return err
+	}
+	return s.appendLines(ctx, tx, file, page.Errors)
+}
+
+// appendLines adds lines to a file, and stores its progress.
+func (s *Service) appendLines(ctx context.Context, tx *store.Tx, file store.ExportFile, lines Lines) error {
+	progress := dbgen.UpdateExportFileParams{
+		ClinicID: file.ClinicID, Env: file.Env, ExportID: file.ExportID, Type: file.Type, AfterID: file.AfterID, Resources: lines.Count, Done: file.Done,
+	}
+	if lines.Count > 0 {
+		progress.Chunks = 1
 		if err := tx.InsertExportChunk(ctx, dbgen.InsertExportChunkParams{
-			ClinicID: export.ClinicID, Env: export.Env, ExportID: export.ID, Type: file.Type, N: file.Chunks,
-			Content: s.host.Sealer.Seal(page.Lines, chunkContext(export.ID, file.Type, file.Chunks)),
+			ClinicID: file.ClinicID, Env: file.Env, ExportID: file.ExportID, Type: file.Type, N: file.Chunks,
+			Content: s.host.Sealer.Seal(lines.Text, chunkContext(file.ExportID, file.Type, file.Chunks)),
 		}); err != nil {
 			return err
 		}
 	}
 	return tx.UpdateExportFile(ctx, progress)
+}
+
+// errorFile returns the file of an export's errors, and adds it if there is none. It is done:
+// no run has to go through resources of its type.
+func errorFile(ctx context.Context, tx *store.Tx, export store.Export) (store.ExportFile, error) {
+	files, err := tx.ExportFiles(ctx, export.ClinicID, export.Env, export.ID)
+	if err != nil {
+		return store.ExportFile{}, err
+	}
+	for _, file := range files {
+		if file.Type == ErrorType {
+			return file, nil
+		}
+	}
+	file := store.ExportFile{ClinicID: export.ClinicID, Env: export.Env, ExportID: export.ID, N: len(files), Type: ErrorType, Done: true}
+	return file, tx.InsertExportFile(ctx, dbgen.InsertExportFileParams{ClinicID: file.ClinicID, Env: file.Env, ExportID: file.ExportID, N: file.N, Type: file.Type})
 }

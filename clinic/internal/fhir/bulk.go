@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // MediaTypeNDJSON is the media type of a bulk export's files: one resource on each line.
@@ -94,4 +96,12 @@ func (e *ExportQuery) set(name string, values []string) error {
 // NewProgress returns the outcome of a request that is under way.
 func NewProgress(progress string) OperationOutcome {
 	return OperationOutcome{Base: Base{ResourceType: "OperationOutcome"}, Issue: []Issue{{Severity: "information", Code: "informational", Diagnostics: progress}}}
+}
+
+// NewUnreadable returns the outcome about a resource that an export leaves out, because the
+// clinic cannot decrypt it.
+func NewUnreadable(resourceType string, id uuid.UUID) OperationOutcome {
+	return OperationOutcome{Base: Base{ResourceType: "OperationOutcome"}, Issue: []Issue{{
+		Severity: "error", Code: "exception", Diagnostics: resourceType + "/" + id.String() + " cannot be read and was left out.",
+	}}}
 }

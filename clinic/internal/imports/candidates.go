@@ -9,6 +9,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/tx"
 )
 
 // patientMatcher finds the patients that the rows of a batch describe, and recognizes rows
@@ -89,10 +90,11 @@ func (m *patientMatcher) rowKeys() (keys rowKeys) {
 }
 
 // loadCandidates loads the patients that share an identifier with a row. They are read as
-// they are when they are locked: the decisions depend on them.
+// they are when they are locked: the decisions depend on them. If one was deleted meanwhile,
+// by a merge or an undo, all are found anew, because the survivor of a merge was not found.
 func (m *patientMatcher) loadCandidates(ctx context.Context, isDryRun bool) error {
 	keys := m.rowKeys()
-	ids := slices.Clone(keys.ids)
+	var found []uuid.UUID
 	clinic, env := m.key.Clinic, m.key.Env
 	for _, query := range []func() ([]uuid.UUID, error){
 		func() ([]uuid.UUID, error) { return m.tx.PatientIDsByExternalRefs(ctx, clinic, env, keys.externalRefs) },
@@ -106,12 +108,13 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, isDryRun bool) erro
 		func() ([]uuid.UUID, error) { return m.tx.PatientIDsByPhoneKeys(ctx, clinic, env, keys.phones) },
 		func() ([]uuid.UUID, error) { return m.tx.PatientIDsByNamesWithoutPhone(ctx, clinic, env, keys.names) },
 	} {
-		found, err := query()
+		ids, err := query()
 		if err != nil {
 			return err
 		}
-		ids = append(ids, found...)
+		found = append(found, ids...)
 	}
+	ids := slices.Concat(keys.ids, found)
 	read := m.tx.LockPatients
 	if isDryRun {
 		read = m.tx.PatientsByIDs
@@ -125,6 +128,11 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, isDryRun bool) erro
 	for _, patient := range patients {
 		c := newCandidate(patient)
 		candidates[c.ID], order = c, append(order, c)
+	}
+	for _, id := range found {
+		if candidates[id] == nil {
+			return tx.ErrConflict
+		}
 	}
 	references, err := m.tx.ReferencesOfPatients(ctx, clinic, env, ids)
 	if err != nil {

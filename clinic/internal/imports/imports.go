@@ -35,6 +35,11 @@ const (
 	runTime   = 3 * time.Second
 	batchSize = 100  // rows in a transaction
 	maxErrors = 1000 // lines with problems that are stored for an import
+
+	// batchTimeout bounds a transaction of rows. With runTime it stays below ImportTimeout,
+	// so that a run has time to record what took too long.
+	batchTimeout = 10 * time.Second
+	planTimeout  = 5 * time.Second // for a run whose time is over to enqueue the next
 )
 
 // Service imports patients of all clinics.
@@ -46,7 +51,7 @@ type Service struct {
 // New returns the import service of an opened product.
 func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
 
-// importKey is the key of an import, and the payload of the job.
+// importKey is the key of an import, and the payload of [UndoJob].
 type importKey struct {
 	Clinic uuid.UUID       `json:"clinic"`
 	Env    hub.Environment `json:"env"`
@@ -56,7 +61,7 @@ type importKey struct {
 func (k importKey) scope() store.Scope { return store.Scope{Clinic: k.Clinic, Env: k.Env} }
 
 func (s *Service) enqueue(ctx context.Context, tx *store.Tx, key importKey) error {
-	return s.enqueueJob(ctx, tx, ImportJob, key)
+	return s.enqueueJob(ctx, tx, ImportJob, key.ID, importRun{importKey: key})
 }
 
 // LineMessage is a problem with a line of an imported file, or a warning.

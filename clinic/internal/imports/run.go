@@ -17,13 +17,23 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
+// importRun is the payload of [ImportJob].
+type importRun struct {
+	importKey
+	MaxRows int `json:"max_rows,omitempty"` // in a transaction, after one that took too long; 0 = batchSize
+}
+
 // ContinueImport is a run of [ImportJob]. It imports more rows of a file for a few seconds,
-// and leaves the rest to another run.
+// and leaves the rest to another run. If a batch takes too long, the next run tries half of it.
 func (s *Service) ContinueImport(ctx context.Context, payload []byte) error {
-	var key importKey
-	if err := json.Unmarshal(payload, &key); err != nil {
+	var run importRun
+	if err := json.Unmarshal(payload, &run); err != nil {
 		return fmt.Errorf("decoding the import to continue: %w", err)
 	}
+	if run.MaxRows < 1 || run.MaxRows > batchSize {
+		run.MaxRows = batchSize
+	}
+	key := run.importKey
 	importState, err := s.store.ImportByID(ctx, key.Clinic, key.Env, key.ID)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && importState.FinishedAt != nil {
 		return nil
@@ -31,38 +41,52 @@ func (s *Service) ContinueImport(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return dberr.Wrap("reading an import", err)
 	}
-	err = s.importUntilDeadline(ctx, key, importState, time.Now().Add(runTime))
+	err = s.importUntilDeadline(ctx, run, importState, time.Now().Add(runTime))
+	var slow *slowBatchError
 	switch {
 	case errors.Is(err, errConcurrentRun):
 		return nil
 	case errors.Is(err, errUnreadable):
 		s.host.Log.ErrorContext(ctx, "an import failed", "import_id", key.ID, "error", err)
 		return s.markFailed(ctx, key)
+	case errors.As(err, &slow):
+		s.host.Log.WarnContext(ctx, "a batch of an import took too long; fewer rows will be tried", "import_id", key.ID, "rows", slow.rows, "error", slow.cause)
+		// The time of this run may be over.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTimeout)
+		defer cancel()
+		return s.enqueueRun(ctx, importRun{key, max(1, slow.rows/2)})
 	}
 	return err
 }
 
-// importUntilDeadline imports batches until the file ends or the deadline has passed.
-func (s *Service) importUntilDeadline(ctx context.Context, key importKey, importState store.Import, deadline time.Time) error {
-	rows, err := s.openRows(ctx, key, importState)
+// enqueueRun enqueues a further run of [ImportJob].
+func (s *Service) enqueueRun(ctx context.Context, run importRun) error {
+	return s.store.InTx(ctx, "planning an import", func(tx *store.Tx) error { return s.enqueueJob(ctx, tx, ImportJob, run.ID, run) })
+}
+
+// importUntilDeadline imports batches until the file ends or the deadline has passed. After a
+// batch that was cut because it took too long, the size grows again.
+func (s *Service) importUntilDeadline(ctx context.Context, run importRun, importState store.Import, deadline time.Time) error {
+	rows, err := s.openRows(ctx, run.importKey, importState)
 	if err != nil {
 		return err
 	}
 	position := rows.Position()
 	for {
-		batch, err := readBatch(rows)
+		batch, err := readBatch(rows, run.MaxRows)
 		if err != nil {
 			return err
 		}
-		if err := s.importBatchSplitting(ctx, key, position, batch); err != nil {
+		if err := s.importBatchSplitting(ctx, run.importKey, position, batch); err != nil {
 			return err
 		}
-		if len(batch) < batchSize {
-			return s.finish(ctx, key, statusDone, nil)
+		if len(batch) < run.MaxRows {
+			return s.finish(ctx, run.importKey, statusDone, nil)
 		}
 		position = rows.Position()
+		run.MaxRows = min(2*run.MaxRows, batchSize)
 		if !time.Now().Before(deadline) {
-			return s.store.InTx(ctx, "planning an import", func(tx *store.Tx) error { return s.enqueue(ctx, tx, key) })
+			return s.enqueueRun(ctx, run)
 		}
 	}
 }
@@ -73,10 +97,10 @@ type importLine struct {
 	end importfile.Position
 }
 
-// readBatch reads up to [batchSize] rows; fewer are the last.
-func readBatch(rows importfile.Reader) ([]importLine, error) {
+// readBatch reads up to limit rows; fewer are the last.
+func readBatch(rows importfile.Reader, limit int) ([]importLine, error) {
 	var batch []importLine
-	for len(batch) < batchSize {
+	for len(batch) < limit {
 		row, err := rows.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -92,19 +116,47 @@ func readBatch(rows importfile.Reader) ([]importLine, error) {
 // errConcurrentRun means that another run of the job has advanced the import.
 var errConcurrentRun = errors.New("another run has advanced the import")
 
+// slowBatchError means that a batch was rolled back because it took too long.
+type slowBatchError struct {
+	rows  int // of the batch
+	cause error
+}
+
+// Error implements error.
+func (e *slowBatchError) Error() string {
+	return fmt.Sprintf("a batch of %d rows took too long: %v", e.rows, e.cause)
+}
+
+// Problems of rows that the database refused, for users.
+const (
+	problemConflict = "conflicts with another patient's CPF or external_id"
+	problemSlow     = "took too long to import, and was left out; import this line again"
+)
+
 // importBatchSplitting imports a batch that begins at a position: its patients and the
 // progress in one transaction. A batch that violates a constraint of the database is halved
-// until the violating row is alone; that row fails.
+// until the violating row is alone; that row fails. A batch that takes too long is a
+// slowBatchError, unless it is a single row: that fails too, so that the import ends.
 func (s *Service) importBatchSplitting(ctx context.Context, key importKey, position importfile.Position, batch []importLine) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	err := s.importBatchInTx(ctx, key, position, batch, "")
+	err := s.importBatchInTime(ctx, key, position, batch)
+	if isTimeout(err) {
+		// A row that had only the rest of the run's time is tried again by the next run.
+		if len(batch) == 1 && ctx.Err() == nil {
+			return s.failBatch(ctx, key, position, batch, problemSlow)
+		}
+		if errors.Is(ctx.Err(), context.Canceled) { // the hub stops
+			return err
+		}
+		return &slowBatchError{len(batch), err}
+	}
 	if !isRowError(err) {
 		return err
 	}
 	if len(batch) == 1 {
-		return s.importBatchInTx(ctx, key, position, batch, "conflicts with another patient's CPF or external_id")
+		return s.failBatch(ctx, key, position, batch, problemConflict)
 	}
 	half := len(batch) / 2
 	if err := s.importBatchSplitting(ctx, key, position, batch[:half]); err != nil {
@@ -113,14 +165,50 @@ func (s *Service) importBatchSplitting(ctx context.Context, key importKey, posit
 	return s.importBatchSplitting(ctx, key, batch[half-1].end, batch[half:])
 }
 
+// importBatchInTime imports a batch in one transaction, within [batchTimeout].
+func (s *Service) importBatchInTime(ctx context.Context, key importKey, position importfile.Position, batch []importLine) error {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	return s.changeInTx(ctx, key, position, func(tx *store.Tx, importState store.Import) error {
+		matcher, err := newPatientMatcher(ctx, tx, key, importState, batch)
+		if err != nil {
+			return err
+		}
+		importer := &batchImporter{matcher: matcher, isDryRun: importState.DryRun}
+		for _, row := range matcher.rows {
+			if err := importer.importRow(ctx, row); err != nil {
+				return err
+			}
+		}
+		return importer.commit(ctx, batch[len(batch)-1].end)
+	})
+}
+
+// failBatch lists all rows of a batch with a problem. It looks for no patients, because that
+// may be what takes too long.
+func (s *Service) failBatch(ctx context.Context, key importKey, position importfile.Position, batch []importLine, problem string) error {
+	return s.changeInTx(ctx, key, position, func(tx *store.Tx, importState store.Import) error {
+		importer := &batchImporter{matcher: &patientMatcher{tx: tx, key: key}, isDryRun: importState.DryRun}
+		for _, line := range batch {
+			importer.fail(parsedRow{line: line}, problem)
+		}
+		return importer.commit(ctx, batch[len(batch)-1].end)
+	})
+}
+
+// isTimeout reports whether the time for a transaction or a statement was over.
+func isTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || dberr.Code(err) == dberr.QueryCanceled
+}
+
 // isRowError reports whether the contents of a row caused an error.
 func isRowError(err error) bool {
 	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || dberr.ConstraintName(err) != ""
 }
 
-// importBatchInTx imports a batch in one transaction. If problem is not "", all rows fail with
-// it.
-func (s *Service) importBatchInTx(ctx context.Context, key importKey, position importfile.Position, batch []importLine, problem string) error {
+// changeInTx runs work in a transaction that holds the import, unless another run has advanced
+// it from the position.
+func (s *Service) changeInTx(ctx context.Context, key importKey, position importfile.Position, work func(tx *store.Tx, importState store.Import) error) error {
 	return s.store.InTx(ctx, "importing patients", func(tx *store.Tx) error {
 		tx.Priority = hub.PriorityBulk
 		// A plan that was made while the table was empty scans it all, until PostgreSQL
@@ -135,20 +223,7 @@ func (s *Service) importBatchInTx(ctx context.Context, key importKey, position i
 		if importState.FinishedAt != nil || importState.Position != position.Offset {
 			return errConcurrentRun
 		}
-		matcher, err := newPatientMatcher(ctx, tx, key, importState, batch)
-		if err != nil {
-			return err
-		}
-		importer := &batchImporter{matcher: matcher, isDryRun: importState.DryRun}
-		for _, row := range matcher.rows {
-			if problem != "" {
-				row.problem = problem
-			}
-			if err := importer.importRow(ctx, row); err != nil {
-				return err
-			}
-		}
-		return importer.commit(ctx, batch[len(batch)-1].end)
+		return work(tx, importState)
 	})
 }
 

@@ -62,7 +62,7 @@ func (s *Service) StartUndo(ctx context.Context, scope store.Scope, id uuid.UUID
 		if err := tx.StartUndo(ctx, scope.Clinic, scope.Env, id); err != nil {
 			return err
 		}
-		return s.enqueueJob(ctx, tx, UndoJob, key)
+		return s.enqueueJob(ctx, tx, UndoJob, key.ID, key)
 	})
 }
 
@@ -87,7 +87,7 @@ func (s *Service) ContinueUndo(ctx context.Context, payload []byte) error {
 		}
 		after = matches[len(matches)-1].PatientID
 		if !time.Now().Before(deadline) {
-			return s.store.InTx(ctx, "planning an undo", func(tx *store.Tx) error { return s.enqueueJob(ctx, tx, UndoJob, key) })
+			return s.store.InTx(ctx, "planning an undo", func(tx *store.Tx) error { return s.enqueueJob(ctx, tx, UndoJob, key.ID, key) })
 		}
 	}
 }
@@ -257,10 +257,10 @@ func (s *Service) Cleanup(ctx context.Context) error {
 	}
 }
 
-func (s *Service) enqueueJob(ctx context.Context, tx *store.Tx, job string, key importKey) error {
-	payload, err := json.Marshal(key)
+func (s *Service) enqueueJob(ctx context.Context, tx *store.Tx, job string, id uuid.UUID, run any) error {
+	payload, err := json.Marshal(run)
 	if err != nil {
 		return fmt.Errorf("planning an import: %w", err)
 	}
-	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: job, Key: key.ID.String(), Payload: payload})
+	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: job, Key: id.String(), Payload: payload})
 }

@@ -44,7 +44,7 @@ type Client struct {
 type SavedClient struct {
 	Client
 	Warnings             []string    `json:"warnings" nullable:"false" doc:"cpf_check_digit"`
-	PossibleDuplicateIDs []uuid.UUID `json:"possible_duplicate_ids" nullable:"false" doc:"Clients with the same phone"`
+	PossibleDuplicateIDs []uuid.UUID `json:"possible_duplicate_ids" nullable:"false" maxItems:"50" doc:"Clients with the same phone, the oldest first"`
 }
 
 // ClientDetail is a client with the latest appointments and payments.
@@ -205,6 +205,9 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	return &struct{ Body Page[Client] }{rest.NewPage(list, total, in.Paging)}, nil
 }
 
+// maxDuplicates is how many clients with the same phone a response names.
+const maxDuplicates = 50
+
 // toSavedClient converts a stored client and looks for others with the same phone.
 func (a *API) toSavedClient(ctx context.Context, org store.Org, row store.Client, warnings []string) (*struct{ Body SavedClient }, error) {
 	list, err := a.toClients(ctx, org, []store.Client{row})
@@ -217,7 +220,7 @@ func (a *API) toSavedClient(ctx context.Context, org store.Org, row store.Client
 	}
 	samePhone, err := a.store.ClientsByPhone(ctx, org.ID, booking.PhoneForms(*row.Phone))
 	for _, other := range samePhone {
-		if other.ID != row.ID {
+		if other.ID != row.ID && len(out.Body.PossibleDuplicateIDs) < maxDuplicates {
 			out.Body.PossibleDuplicateIDs = append(out.Body.PossibleDuplicateIDs, other.ID)
 		}
 	}

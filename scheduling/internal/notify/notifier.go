@@ -16,6 +16,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/pointer"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/emails"
@@ -29,11 +30,12 @@ type Notifier struct {
 	host          module.Host
 	store         *store.Store
 	publicBooking *publicbooking.Service
+	unreachable   unreachablePeers
 }
 
 // New returns the notifier of an opened product.
 func New(host module.Host, s *store.Store, publicBooking *publicbooking.Service) *Notifier {
-	return &Notifier{host, s, publicBooking}
+	return &Notifier{host: host, store: s, publicBooking: publicBooking}
 }
 
 // appointmentData returns the data for e-mails about an appointment; name is its
@@ -201,8 +203,11 @@ func formatAmount(amount booking.Cents, currency, locale string) string {
 	return symbol + "\u00a0" + number
 }
 
-// OfferFreedTime offers a freed time to the first matching waitlist entry. The payload
-// is a [store.FreedTime].
+// waitlistOffers is the index that keeps a freed time from being offered twice.
+const waitlistOffers = "waitlist_offers"
+
+// OfferFreedTime offers a freed time to the first matching waitlist entry. A run that is
+// repeated after its offer was stored does nothing. The payload is a [store.FreedTime].
 func (n *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 	var freed store.FreedTime
 	if len(payload) == 0 {
@@ -216,6 +221,9 @@ func (n *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 		return nil
 	}
 	if err != nil || !org.Settings.WaitlistEnabled {
+		return err
+	}
+	if wasOffered, err := n.store.FreedTimeWasOffered(ctx, org.ID, freed.ID); err != nil || wasOffered {
 		return err
 	}
 	day := booking.DateOf(freed.Start, org.Zone)
@@ -267,7 +275,13 @@ func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.Waitl
 			return err
 		}
 		sent, err = n.sendEmail(ctx, tx, org, envelope{to: email, clientID: client.ID}, emails.Waitlist, data)
-		return err
+		if err != nil || !sent || freed.ID == uuid.Nil {
+			return err
+		}
+		return tx.SetWaitlistOfferID(ctx, dbgen.SetWaitlistOfferIDParams{OfferID: freed.ID, OrgID: org.ID, ID: entry.ID})
 	})
+	if dberr.ConstraintName(err) == waitlistOffers { // another run of the job was faster
+		return true, nil
+	}
 	return sent, err
 }

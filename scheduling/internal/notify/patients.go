@@ -56,14 +56,19 @@ func (n *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
 }
 
 // SyncPatient reads a changed patient from the clinic, because the event does not
-// contain the new name and address. An unreachable clinic is asked again later. The
-// payload is a [store.PatientChange].
+// contain the new name and address. An unreachable clinic is asked again later; until then
+// the other runs for it fail at once, so that those for other clinics do not wait behind
+// calls that time out. The payload is a [store.PatientChange].
 func (n *Notifier) SyncPatient(ctx context.Context, payload []byte) error {
 	var change store.PatientChange
 	if len(payload) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(payload, &change); err != nil {
+		return err
+	}
+	var err error
+	if change.Phone, err = n.store.PatientPhone(ctx, change); err != nil || change.Phone == "" {
 		return err
 	}
 	integrations, err := n.host.Peers.List(ctx, change.Org, hub.Live)
@@ -74,8 +79,15 @@ func (n *Notifier) SyncPatient(ctx context.Context, payload []byte) error {
 		if integration.Product != change.Product || integration.Status == "inactive" || !slices.Contains(integration.Features, featurePatientSearch) {
 			continue
 		}
+		peer := peerKey{change.Org, change.Product}
+		if err := n.unreachable.check(peer, n.host.Now()); err != nil {
+			return n.handleUnreadPatient(change, err)
+		}
 		body, err := n.host.Peers.Call(ctx, integration.ID, hub.Call{Name: callSearchPatients, Query: url.Values{"phone": {change.Phone}}})
 		if err != nil {
+			if isUnreachable(err) {
+				n.unreachable.add(peer, n.host.Now())
+			}
 			return n.handleUnreadPatient(change, err)
 		}
 		var answer struct {
@@ -96,8 +108,7 @@ func (n *Notifier) SyncPatient(ctx context.Context, payload []byte) error {
 // handleUnreadPatient returns err while reading the patient can be retried. A clinic
 // that refuses is not asked again.
 func (n *Notifier) handleUnreadPatient(change store.PatientChange, err error) error {
-	unreachable := errors.Is(err, hub.ErrPeer) || errors.Is(err, hub.ErrPeerTimeout) || errors.Is(err, hub.ErrUnavailable)
-	if unreachable && n.host.Now().Before(change.GiveUpAt) {
+	if isUnreachable(err) && n.host.Now().Before(change.GiveUpAt) {
 		return err
 	}
 	n.host.Log.Warn("reading a changed patient failed", "organization", change.Org, "error", err)

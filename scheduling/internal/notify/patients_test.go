@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -134,4 +135,49 @@ func TestChangedPatientsAreReadFromTheClinic(t *testing.T) {
 	name, email = shown()
 	require.Equal(t, "Typed", name)
 	require.Equal(t, "typed@example.com", email)
+}
+
+// While a clinic cannot be reached, a single run calls it, and the runs for other changed
+// patients fail at once: they hold up no other organization.
+func TestUnreachableClinicIsCalledOnce(t *testing.T) {
+	t.Parallel()
+	peer := &clinicPeer{features: []string{"patient.search"}, patient: `{"found":false,"patient":null}`}
+	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = peer })
+	for range 3 {
+		peer.fails = append(peer.fails, hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"))
+	}
+	read := func(organization string) error {
+		until := org.Hub.Clock.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		return org.Hub.Job("patients").Run(t.Context(), fmt.Appendf(nil, `{"org_id":%q,"product":"clinic","patient_id":"p-1","phone":"+5511955556666","until":%q}`, organization, until))
+	}
+	require.ErrorIs(t, read(org.ID.String()), hub.ErrPeerTimeout)
+	for range 3 {
+		require.ErrorIs(t, read(org.ID.String()), hub.ErrUnavailable)
+	}
+	require.Equal(t, 1, peer.calls())
+	require.ErrorIs(t, read(uuid.NewString()), hub.ErrPeerTimeout, "another organization's is called")
+	org.AdvanceClock(time.Minute)
+	require.ErrorIs(t, read(org.ID.String()), hub.ErrPeerTimeout, "it is called again")
+	org.AdvanceClock(time.Minute)
+	require.NoError(t, read(org.ID.String()))
+	require.NoError(t, read(org.ID.String()))
+	require.Equal(t, 5, peer.calls())
+}
+
+// A job that waits for a clinic holds no number. When the client was erased meanwhile, the
+// clinic is not asked about the person any more.
+func TestWaitingPatientJobHoldsNoPhone(t *testing.T) {
+	t.Parallel()
+	peer := &clinicPeer{features: []string{"patient.search"}, patient: `{"found":false,"patient":null}`}
+	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = peer })
+	client := org.AddClients(object{"name": "Ana"})[0]
+	peer.fails = []error{hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent")}
+	require.NoError(t, org.ReceiveEvent("evt_5123456789abcdef", "patient.updated", object{"patient_id": "p-1", "changed_fields": []string{"name"}, "phone": "+5511955556666"}))
+	const waiting = "hub.jobs where product = 'scheduling' and job = 'patients'"
+	require.Eventually(t, func() bool { return org.Count(waiting+" and tries = 1") == 1 }, time.Minute, 20*time.Millisecond)
+	require.Zero(t, org.Count(waiting+" and convert_from(payload, 'UTF8') like '%55556666%'"))
+	org.OK(204, "DELETE", "/clients/"+client, nil)
+	org.AdvanceClock(15 * time.Minute)
+	require.Eventually(t, func() bool { return org.Count(waiting) == 0 }, time.Minute, 20*time.Millisecond)
+	require.Equal(t, 1, peer.calls())
 }

@@ -1,12 +1,15 @@
 package publicbooking_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/scheduling/internal/schedulingtest"
+	"integrationhub/scheduling/internal/store"
 )
 
 func TestWaitlist(t *testing.T) {
@@ -47,4 +50,34 @@ func TestWaitlist(t *testing.T) {
 	org.WaitForJobs()
 	org.WaitForEmails("1@example.com", 1)
 	org.WaitForEmails("3@example.com", 0)
+}
+
+// A run that is repeated, because the hub was killed after its offer was stored, offers the
+// freed time to nobody else. The same time, freed again, is offered to the next client.
+func TestFreedTimeIsOfferedOnce(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	org.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
+	guest := org.Guest()
+	for _, email := range []string{"1@example.com", "2@example.com", "3@example.com"} {
+		guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-02", "2026-03-02", email))
+		org.Hub.Clock.Advance(time.Second)
+	}
+	offered := func() int { return org.Count("scheduling.waitlist where offered_at is not null") }
+	offer := func(id uuid.UUID) {
+		payload := fmt.Sprintf(`{"id":%q,"org_id":%q,"professional_id":%q,"start":"2026-03-02T12:00:00Z"}`, id, org.ID, org.ProfessionalID)
+		require.NoError(t, org.Hub.Job(store.JobWaitlist).Run(t.Context(), []byte(payload)))
+	}
+	freed := uuid.New()
+	for range 2 {
+		offer(freed)
+		require.Equal(t, 1, offered())
+	}
+	org.WaitForEmails("1@example.com", 1)
+	org.WaitForEmails("2@example.com", 0)
+	offer(uuid.New())
+	require.Equal(t, 2, offered())
+	org.WaitForEmails("2@example.com", 1)
+	offer(uuid.Nil) // a run of an earlier version
+	require.Equal(t, 3, offered())
 }

@@ -51,6 +51,7 @@ func (t *Tx) enqueueNotification(ctx context.Context, notification Notification)
 
 // FreedTime is a time that became available again.
 type FreedTime struct {
+	ID           uuid.UUID `json:"id"` // by which an offer is recorded; zero: of an earlier version
 	Org          uuid.UUID `json:"org_id"`
 	Professional uuid.UUID `json:"professional_id"`
 	Start        time.Time `json:"start"`
@@ -61,7 +62,7 @@ func (t *Tx) enqueueFreedTime(ctx context.Context, org Org, appointment Appointm
 	if !org.Settings.WaitlistEnabled || !appointment.StartAt.After(t.now) {
 		return nil
 	}
-	payload, err := json.Marshal(FreedTime{org.ID, appointment.ProfessionalID, appointment.StartAt})
+	payload, err := json.Marshal(FreedTime{NewID(), org.ID, appointment.ProfessionalID, appointment.StartAt})
 	if err != nil {
 		return err
 	}

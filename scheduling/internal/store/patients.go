@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/names"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -281,11 +282,34 @@ func (t *Tx) updateMatchingClient(ctx context.Context, org uuid.UUID, p patientE
 // PatientChange is a patient whose name or address the clinic changed. The event does
 // not contain the new values; [Store.UpdateClientFromPatient] stores what the clinic answers.
 type PatientChange struct {
-	Org       uuid.UUID `json:"org_id"`
-	Product   string    `json:"product"` // the clinic that sent the event
-	PatientID string    `json:"patient_id"`
-	Phone     string    `json:"phone"` // before the change
-	GiveUpAt  time.Time `json:"until"` // when retries end
+	Org       uuid.UUID   `json:"org_id"`
+	Product   string      `json:"product"` // the clinic that sent the event
+	PatientID string      `json:"patient_id"`
+	Clients   []uuid.UUID `json:"clients"`         // who had the patient's number; it is read from them, as a client may be erased while the job waits
+	Phone     string      `json:"phone,omitempty"` // instead of Clients, in jobs of earlier versions
+	GiveUpAt  time.Time   `json:"until"`           // when retries end
+}
+
+// maxChangeClients is how many clients a [PatientChange] names.
+const maxChangeClients = 10
+
+// PatientPhone returns the number of a changed patient: that of the first client who still
+// has one, "" if none has.
+func (s *Store) PatientPhone(ctx context.Context, change PatientChange) (string, error) {
+	if change.Phone != "" {
+		return change.Phone, nil
+	}
+	for _, id := range change.Clients {
+		client, err := s.ClientByID(ctx, change.Org, id)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+		case err != nil:
+			return "", dberr.Wrap("loading a client", err)
+		case client.PhoneE164 != nil:
+			return *client.PhoneE164, nil
+		}
+	}
+	return "", nil
 }
 
 // patientRefreshTTL is how long reading from an unreachable clinic is retried.
@@ -305,7 +329,11 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 	}) {
 		return module.ErrIgnored
 	}
-	payload, err := json.Marshal(PatientChange{event.TenantID, event.Product, p.ID, p.Phone, t.now.Add(patientRefreshTTL)})
+	change := PatientChange{Org: event.TenantID, Product: event.Product, PatientID: p.ID, GiveUpAt: t.now.Add(patientRefreshTTL)}
+	for _, client := range clients[:min(len(clients), maxChangeClients)] {
+		change.Clients = append(change.Clients, client.ID)
+	}
+	payload, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}

@@ -304,9 +304,10 @@ func (q *Queries) ClientsByCPFParts(ctx context.Context, parts []int64) ([]Clien
 
 const clientsByEmail = `-- name: ClientsByEmail :many
 select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and email is not null and lower(email) = lower($2::text)
-order by created_at, id limit 50
+order by created_at, id
 `
 
+// All of them, as ClientsByPhone.
 func (q *Queries) ClientsByEmail(ctx context.Context, orgID uuid.UUID, email string) ([]Client, error) {
 	rows, err := q.db.Query(ctx, clientsByEmail, orgID, email)
 	if err != nil {
@@ -408,9 +409,10 @@ func (q *Queries) ClientsByEmailInAllOrgs(ctx context.Context, email string) ([]
 }
 
 const clientsByPhone = `-- name: ClientsByPhone :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and phone_e164 = any($2::text[]) order by created_at, id limit 50
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and phone_e164 = any($2::text[]) order by created_at, id
 `
 
+// All of them: bookings and erasures choose by name, also among the clients of a company.
 func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []string) ([]Client, error) {
 	rows, err := q.db.Query(ctx, clientsByPhone, orgID, phones)
 	if err != nil {

@@ -418,4 +418,5 @@ type WaitlistEntry struct {
 	OfferedAt      *time.Time
 	ContactName    *string
 	ContactEmail   *string
+	OfferID        *uuid.UUID
 }

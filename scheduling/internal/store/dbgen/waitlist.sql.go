@@ -100,8 +100,19 @@ func (q *Queries) FindWaitlistEntry(ctx context.Context, arg FindWaitlistEntryPa
 	return id, err
 }
 
+const freedTimeWasOffered = `-- name: FreedTimeWasOffered :one
+select exists (select from scheduling.waitlist where org_id = $1 and offer_id = $2::uuid)
+`
+
+func (q *Queries) FreedTimeWasOffered(ctx context.Context, orgID uuid.UUID, offerID uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, freedTimeWasOffered, orgID, offerID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const matchingWaitlistEntries = `-- name: MatchingWaitlistEntries :many
-select w.org_id, w.id, w.service_id, w.professional_id, w.client_id, w.first_date, w.last_date, w.created_at, w.offered_at, w.contact_name, w.contact_email from scheduling.waitlist w where w.org_id = $1 and w.offered_at is null and $2::date between w.first_date and w.last_date
+select w.org_id, w.id, w.service_id, w.professional_id, w.client_id, w.first_date, w.last_date, w.created_at, w.offered_at, w.contact_name, w.contact_email, w.offer_id from scheduling.waitlist w where w.org_id = $1 and w.offered_at is null and $2::date between w.first_date and w.last_date
 and (w.professional_id is null or w.professional_id = $3)
 and exists (select from scheduling.professional_services s where s.org_id = w.org_id and s.professional_id = $3 and s.service_id = w.service_id)
 order by w.created_at, w.id limit 50
@@ -134,6 +145,7 @@ func (q *Queries) MatchingWaitlistEntries(ctx context.Context, arg MatchingWaitl
 			&i.OfferedAt,
 			&i.ContactName,
 			&i.ContactEmail,
+			&i.OfferID,
 		); err != nil {
 			return nil, err
 		}
@@ -143,6 +155,21 @@ func (q *Queries) MatchingWaitlistEntries(ctx context.Context, arg MatchingWaitl
 		return nil, err
 	}
 	return items, nil
+}
+
+const setWaitlistOfferID = `-- name: SetWaitlistOfferID :exec
+update scheduling.waitlist set offer_id = $1::uuid where org_id = $2 and id = $3
+`
+
+type SetWaitlistOfferIDParams struct {
+	OfferID uuid.UUID
+	OrgID   uuid.UUID
+	ID      uuid.UUID
+}
+
+func (q *Queries) SetWaitlistOfferID(ctx context.Context, arg SetWaitlistOfferIDParams) error {
+	_, err := q.db.Exec(ctx, setWaitlistOfferID, arg.OfferID, arg.OrgID, arg.ID)
+	return err
 }
 
 const setWaitlistOffered = `-- name: SetWaitlistOffered :execrows

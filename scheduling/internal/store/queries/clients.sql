@@ -33,7 +33,8 @@ and (@term::text = '' or c.name_search like '%' || scheduling.search_form(@term)
 order by c.name_search, c.id limit @row_limit::int offset @row_offset::int;
 
 -- name: ClientsByPhone :many
-select * from scheduling.clients where org_id = @org_id and anonymized_at is null and phone_e164 = any(@phones::text[]) order by created_at, id limit 50;
+-- All of them: bookings and erasures choose by name, also among the clients of a company.
+select * from scheduling.clients where org_id = @org_id and anonymized_at is null and phone_e164 = any(@phones::text[]) order by created_at, id;
 
 -- name: ClientsByPhoneInAllOrgs :many
 select * from scheduling.clients where phone_e164 = any(@phones::text[]) and anonymized_at is null order by org_id, created_at limit 100;
@@ -52,8 +53,9 @@ select * from scheduling.clients where cpf_parts && @parts::bigint[] and cpf_par
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and lower(email) = lower(@email::text) order by created_at, id limit 1;
 
 -- name: ClientsByEmail :many
+-- All of them, as ClientsByPhone.
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and email is not null and lower(email) = lower(@email::text)
-order by created_at, id limit 50;
+order by created_at, id;
 
 -- name: ClientVisitDates :many
 select c.id, coalesce(max(a.start_at) filter (where a.status = 'completed'), '0001-01-01 00:00:00Z')::timestamptz as last_at,

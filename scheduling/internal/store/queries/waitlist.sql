@@ -16,6 +16,12 @@ and (w.professional_id is null or w.professional_id = @professional_id)
 and exists (select from scheduling.professional_services s where s.org_id = w.org_id and s.professional_id = @professional_id and s.service_id = w.service_id)
 order by w.created_at, w.id limit 50;
 
+-- name: FreedTimeWasOffered :one
+select exists (select from scheduling.waitlist where org_id = @org_id and offer_id = @offer_id::uuid);
+
+-- name: SetWaitlistOfferID :exec
+update scheduling.waitlist set offer_id = @offer_id::uuid where org_id = @org_id and id = @id;
+
 -- name: SetWaitlistOffered :execrows
 update scheduling.waitlist set offered_at = @now::timestamptz where org_id = @org_id and id = @id and offered_at is null;
 
