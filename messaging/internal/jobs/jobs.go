@@ -11,6 +11,7 @@ import (
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
+	"integrationhub/messaging/internal/lane"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/schedules"
@@ -43,7 +44,6 @@ func List(s Services) []module.Job {
 		{Name: "unclear-messages", Every: 30 * time.Second, Run: s.Outbound.GiveUpUnclear},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
 		{Name: "qr-codes", Every: 10 * time.Second, EveryProcess: true, Run: s.Sessions.RenewExpired},
-		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: s.Inbound.FetchMedia},
 		{Name: store.EraseMediaJob, Timeout: 10 * time.Minute, Run: s.Store.DeleteErasedMedia},
 		{Name: "abandoned-media", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseAbandoned},
 		{Name: imports.Job, Timeout: 30 * time.Minute, Run: s.Imports.Continue},
@@ -59,6 +59,7 @@ func List(s Services) []module.Job {
 		{Name: store.StatisticsJob, Timeout: 5 * time.Minute, Run: s.Store.CollectStatistics},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
 	}
+	list = append(list, lane.Split(module.Job{Name: inbound.MediaJob, Timeout: inbound.MediaTimeout, Run: s.Inbound.FetchMedia})...)
 	if s.Sandbox != nil {
 		list = append(list, module.Job{Name: "sandbox-messages", Every: 5 * time.Second, Run: s.Sandbox.DeliverStalled})
 	}
