@@ -52,7 +52,7 @@ func List(s Services) []module.Job {
 		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.TransferAndCloseWaiting},
 		{Name: "appointment-calls", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Replies.CallScheduling},
 		{Name: "old-appointment-questions", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldQuestions},
-		{Name: "contact-links", Every: time.Second, Timeout: 5 * time.Minute, Run: s.ContactLinks.AskDue},
+		{Name: "contact-links", Every: time.Second, Timeout: contactlinks.RunLimit, Run: s.ContactLinks.AskDue},
 		{Name: "old-held-events", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldHeld},
 		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.WriteDue},
 		{Name: "campaigns", Every: time.Second, Timeout: campaigns.RunLimit, Run: s.Campaigns.SendDue},
