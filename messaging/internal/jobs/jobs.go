@@ -60,6 +60,7 @@ func List(s Services) []module.Job {
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
 	}
 	list = append(list, lane.Split(module.Job{Name: inbound.MediaJob, Timeout: inbound.MediaTimeout, Run: s.Inbound.FetchMedia})...)
+	list = append(list, lane.Split(module.Job{Name: outbound.ReadJob, Run: s.Outbound.MarkRead})...)
 	if s.Sandbox != nil {
 		list = append(list, module.Job{Name: "sandbox-messages", Every: 5 * time.Second, Run: s.Sandbox.DeliverStalled})
 	}
