@@ -47,6 +47,7 @@ type Bridge struct {
 	sequence int64
 	names    []string // of the calls
 	hanging  map[string]bool
+	wait     string // Retry-After with [BusyBody]; "" = none
 	open     int // calls that hang
 }
 
@@ -144,6 +145,13 @@ func (b *Bridge) addHanging(n int) {
 	b.open += n
 }
 
+// SetRetryAfter sets what a bridge asks for that has too many calls.
+func (b *Bridge) SetRetryAfter(header string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wait = header
+}
+
 // SetHanging has the bridge answer no calls of these names, and all others.
 func (b *Bridge) SetHanging(names ...string) {
 	b.mu.Lock()
@@ -234,6 +242,7 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 		answerError(w, http.StatusBadRequest, "refused")
 		return
 	case m.Body == BusyBody:
+		w.Header().Set("Retry-After", b.wait)
 		b.mu.Unlock()
 		answerError(w, http.StatusTooManyRequests, "busy")
 		return
