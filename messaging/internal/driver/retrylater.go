@@ -36,7 +36,7 @@ const maxSeconds = 1 << 31
 // parseRetryAfter returns the time that a header names; 0 = none.
 func parseRetryAfter(header string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil {
-		return time.Duration(min(seconds, maxSeconds)) * time.Second //nolint:gosec // it is bounded
+		return time.Duration(min(seconds, maxSeconds)) * time.Second
 	}
 	if until, err := http.ParseTime(header); err == nil {
 		return until.Sub(now)

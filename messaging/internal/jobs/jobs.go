@@ -59,10 +59,20 @@ func List(s Services) []module.Job {
 		{Name: store.StatisticsJob, Timeout: 5 * time.Minute, Run: s.Store.CollectStatistics},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
 	}
-	list = append(list, lane.Split(module.Job{Name: inbound.MediaJob, Timeout: inbound.MediaTimeout, Run: s.Inbound.FetchMedia})...)
-	list = append(list, lane.Split(module.Job{Name: outbound.ReadJob, Run: s.Outbound.MarkRead})...)
+	list = append(list, splitByConnection(module.Job{Name: inbound.MediaJob, Timeout: inbound.MediaTimeout, Run: s.Inbound.FetchMedia})...)
+	list = append(list, splitByConnection(module.Job{Name: outbound.ReadJob, Run: s.Outbound.MarkRead})...)
 	if s.Sandbox != nil {
 		list = append(list, module.Job{Name: "sandbox-messages", Every: 5 * time.Second, Run: s.Sandbox.DeliverStalled})
 	}
 	return list
+}
+
+// splitByConnection returns the lanes of a job.
+func splitByConnection(job module.Job) []module.Job {
+	lanes := make([]module.Job, lane.Count)
+	for n := range lanes {
+		lanes[n] = job
+		lanes[n].Name = lane.Of(job.Name, int64(n))
+	}
+	return lanes
 }

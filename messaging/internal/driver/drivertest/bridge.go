@@ -48,7 +48,7 @@ type Bridge struct {
 	names    []string // of the calls
 	hanging  map[string]bool
 	wait     string // Retry-After with [BusyBody]; "" = none
-	open     int // calls that hang
+	open     int    // calls that hang
 }
 
 // bridgeSession is the session of a connection.
