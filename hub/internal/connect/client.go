@@ -21,15 +21,15 @@ func NewDoer(dial func(ctx context.Context, network, addr string) (net.Conn, err
 	return &doer{newClient(dial, callTimeout), userAgent, maxAnswer}
 }
 
-// downloadTimeout bounds the download of a file.
-const downloadTimeout = 15 * time.Second
-
-// NewDownloader returns a client like that of [NewDoer] for files: it bounds a download to
-// 15 s and leaves the length to the caller.
+// NewDownloader returns a client like that of [NewDoer] for files: it leaves the length to the
+// caller, and the time depends on it. The headers have to be there within 15 s. From then on the
+// body has 15 s and what its bytes need at 128 KiB/s, at most 10 minutes: a large file arrives
+// over a slow line, and a host that hangs is given up soon.
 func NewDownloader(dial func(ctx context.Context, network, addr string) (net.Conn, error), userAgent string) hub.Doer {
-	return &doer{newClient(dial, downloadTimeout), userAgent, 0}
+	return &downloader{doer{newClient(dial, 0), userAgent, 0}}
 }
 
+// newClient returns a client whose calls have a timeout; 0 = none.
 func newClient(dial func(ctx context.Context, network, addr string) (net.Conn, error), timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout:       timeout,

@@ -153,6 +153,24 @@ func TestCloudLostResponseWithoutReceipt(t *testing.T) {
 	require.Len(t, c.api.Sent(), c.calls+3)
 }
 
+// A message that cannot be given up holds up no other.
+func TestCloudLostResponsesFailAlone(t *testing.T) {
+	t.Parallel()
+	c := newCloudChat(t)
+	c.api.RespondWith(lostResponses["the line breaks"])
+	broken := c.send("Broken")
+	c.reconnect()
+	c.Advance(time.Second)
+	lost := c.send("Lost")
+	_, err := c.Hub.Host.Pool.Exec(t.Context(), fmt.Sprintf(`create function refuse() returns trigger language plpgsql as $$ begin raise 'broken'; end $$;
+		create trigger refuse before update on messaging.messages for each row when (old.id = '%s') execute function refuse()`, broken["id"]))
+	require.NoError(t, err)
+	c.Advance(time.Hour)
+	_ = c.Hub.Job("unclear-messages").Run(t.Context(), nil)
+	require.Equal(t, []any{-1.0, "unclear"}, c.state(lost))
+	require.ErrorContains(t, c.Hub.Job("unclear-messages").Run(t.Context(), nil), fmt.Sprint(broken["id"]))
+}
+
 // A process that dies between the call and its response leaves a message that nobody sends
 // again; one that the network surely did not get, or refused for now, is sent again.
 func TestCloudRepeatsWhatIsSafe(t *testing.T) {

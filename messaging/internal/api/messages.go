@@ -7,10 +7,8 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
-	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
-	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -147,51 +145,31 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 	return &struct{ Body MessageList }{MessageList{messages, ticket.Body, int(count), int(count) > offset+len(rows)}}, nil
 }
 
-// markRead marks the messages of a ticket as read, here and at the network.
+// markRead marks the messages of a ticket as read. A job informs the network.
 func (a *API) markRead(ctx context.Context, user userPrincipal, ticket store.Ticket) error {
 	if ticket.UnreadMessages == 0 {
 		return nil
 	}
-	var remoteIDs []string
-	err := a.store.InTx(ctx, "marking messages as read", func(tx *store.Tx) error {
-		if _, err := lockTicket(ctx, tx, user, ticket.ID); err != nil {
+	return a.store.InTx(ctx, "marking messages as read", func(tx *store.Tx) error {
+		locked, err := lockTicket(ctx, tx, user, ticket.ID)
+		if err != nil {
 			return err
 		}
 		ids, err := tx.MarkMessagesRead(ctx, tx.Now(), ticket.CompanyID, ticket.ID)
 		if err != nil {
 			return err
 		}
-		remoteIDs = remoteIDs[:0]
+		var remoteIDs []string
 		for _, id := range ids {
 			if id != nil {
 				remoteIDs = append(remoteIDs, *id)
 			}
 		}
+		if err := a.outbound.EnqueueRead(ctx, tx, locked, remoteIDs); err != nil {
+			return err
+		}
 		return tx.MarkTicketRead(ctx, ticket.CompanyID, ticket.ID)
 	})
-	if err != nil || len(remoteIDs) == 0 || ticket.ConnectionID == nil {
-		return err
-	}
-	connection, err := a.store.Connection(ctx, ticket.CompanyID, *ticket.ConnectionID)
-	if err != nil {
-		return err
-	}
-	contact, err := a.store.Contact(ctx, ticket.CompanyID, ticket.ContactID)
-	if err != nil {
-		return err
-	}
-	network, err := a.drivers.ByName(connection.Driver)
-	var opened driver.Connection
-	if err == nil {
-		opened, err = a.store.DriverConnection(connection)
-	}
-	if err == nil {
-		err = network.MarkRead(ctx, opened, driver.Contact{Number: store.NetworkNumberOf(contact), LID: pointer.ValueOrZero(contact.LID)}, remoteIDs)
-	}
-	if err != nil { // the contact does not learn that it was read; nothing else is lost
-		a.host.Log.WarnContext(ctx, "read messages could not be marked at the network", "connection_id", connection.ID, "error", err)
-	}
-	return nil
 }
 
 // requireSendable returns the connection of a ticket. It returns a [hub.Error] (400

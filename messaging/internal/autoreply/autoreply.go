@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -108,6 +109,15 @@ func (s *Service) Send(ctx context.Context, scope store.Scope, entries []store.O
 		if _, err := s.outbound.Send(ctx, scope, entry); err != nil {
 			s.host.Log.WarnContext(ctx, "an automatic message waits in the outbox", "message_id", entry.MessageID, "error", err)
 		}
+	}
+}
+
+// leaveToOutbox leaves messages of a company to the job that sends connection by connection: a
+// network that hangs then delays no other.
+func (s *Service) leaveToOutbox(ctx context.Context, entries []store.OutboxEntry) {
+	leased := slices.DeleteFunc(slices.Clone(entries), func(entry store.OutboxEntry) bool { return entry.LeasedUntil == nil })
+	if err := s.outbound.Release(ctx, leased); err != nil { // their leases end by themselves
+		s.host.Log.WarnContext(ctx, "automatic messages are sent later", "error", err)
 	}
 }
 

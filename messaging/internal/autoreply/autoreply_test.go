@@ -26,7 +26,12 @@ type chatRoom struct {
 // settings.
 func newChatRoom(t *testing.T, start time.Time, settings object) *chatRoom {
 	t.Helper()
-	company := messagingtest.NewCompanyAt(t, start)
+	return newChatRoomOf(messagingtest.NewCompanyAt(t, start), settings)
+}
+
+// newChatRoomOf makes a company a connection and a contact's phone.
+func newChatRoomOf(company *messagingtest.Company, settings object) *chatRoom {
+	company.T.Helper()
 	room := &chatRoom{Company: company, connection: company.Connect(), phone: company.AddPhone("Ana Souza")}
 	room.set(settings)
 	return room

@@ -17,7 +17,9 @@ import (
 )
 
 const (
-	callBatch     = 16               // calls at once, each of another company
+	maxCalls      = 16               // calls at once, each of another company
+	callPoll      = time.Second      // between two looks for calls while others are being made
+	callRunTime   = 3 * time.Minute  // of the job, in which calls begin
 	callLease     = time.Minute      // longer than the calls of one step
 	callGiveUp    = 2 * time.Minute  // after the contact's answer; then users take over
 	firstCallWait = 2 * time.Second  // after a failure; doubles …
@@ -25,25 +27,42 @@ const (
 )
 
 // CallScheduling is a background job: it makes the calls to scheduling products that contacts'
-// answers ask for, and answers the contacts.
+// answers ask for, and answers the contacts. Calls begin as others end: a product that is slow, or
+// fails, delays its own company only.
 func (s *Service) CallScheduling(ctx context.Context, _ []byte) error {
-	for ctx.Err() == nil {
-		now := s.host.Now()
-		calls, err := s.store.ClaimAppointmentCalls(ctx, now.Add(callLease), now, callBatch)
-		if err != nil || len(calls) == 0 {
-			return err
+	var running sync.WaitGroup
+	defer running.Wait()
+	tick := time.NewTicker(callPoll)
+	defer tick.Stop()
+	finished, busy := make(chan struct{}, maxCalls), 0
+	for end := time.Now().Add(callRunTime); ; {
+		var calls []store.AppointmentCall
+		if busy < maxCalls && time.Now().Before(end) {
+			var err error
+			now := s.host.Now()
+			if calls, err = s.store.ClaimAppointmentCalls(ctx, now.Add(callLease), now, maxCalls-busy); err != nil {
+				return err
+			}
 		}
-		errs := make([]error, len(calls))
-		var group sync.WaitGroup
-		for i, call := range calls {
-			group.Go(func() { errs[i] = s.runCall(ctx, call) })
+		for _, call := range calls {
+			running.Go(func() {
+				if err := s.runCall(ctx, call); err != nil { // its lease ends, and another run makes it
+					s.host.Log.WarnContext(ctx, "a call to the scheduling product waits", "company_id", call.CompanyID, "error", err)
+				}
+				finished <- struct{}{}
+			})
 		}
-		group.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return err
+		if busy += len(calls); busy == 0 {
+			return nil
+		}
+		select {
+		case <-finished:
+			busy--
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	return ctx.Err()
 }
 
 // runCall does what one row asks for. A row whose chat was erased no longer exists.

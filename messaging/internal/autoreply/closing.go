@@ -116,11 +116,7 @@ func (s *Service) transferTickets(ctx context.Context) (transferred int, err err
 
 // expireTickets closes some tickets of inactive contacts and returns how many.
 func (s *Service) expireTickets(ctx context.Context) (closed int, err error) {
-	type writing struct {
-		scope   store.Scope
-		entries []store.OutboxEntry
-	}
-	var written []writing
+	var written [][]store.OutboxEntry
 	err = s.store.InTx(ctx, "closing tickets of inactive contacts", func(tx *store.Tx) error {
 		written = nil
 		tickets, err := tx.InactiveTickets(ctx, tx.Now(), batchSize)
@@ -142,7 +138,7 @@ func (s *Service) expireTickets(ctx context.Context) (closed int, err error) {
 				if err := c.write(ctx, c.Connection.ExpiresInactiveMessage); err != nil {
 					return err
 				}
-				written = append(written, writing{scope, c.entries})
+				written = append(written, c.entries)
 			}
 			earlier := ticket.Status
 			ticket.Status = chat.TicketClosed
@@ -155,8 +151,8 @@ func (s *Service) expireTickets(ctx context.Context) (closed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, w := range written {
-		s.Send(ctx, w.scope, w.entries)
+	for _, entries := range written {
+		s.leaveToOutbox(ctx, entries)
 	}
 	return closed, nil
 }

@@ -70,16 +70,25 @@ func (b *batch) write(ctx context.Context) error {
 		return err
 	}
 	if later.After(now) {
-		return b.tx.SaveProgress(ctx, b.campaign.Progress, &later)
+		return b.saveLater(ctx, later)
 	}
 	allowed, tomorrow, err := b.allowance(ctx)
 	if err != nil {
 		return err
 	}
 	if allowed == 0 {
-		return b.tx.SaveProgress(ctx, b.campaign.Progress, &tomorrow)
+		return b.saveLater(ctx, tomorrow)
 	}
 	return b.writeShipments(ctx, allowed)
+}
+
+// saveLater stores that the campaign is due later: in a second at least, so that it does not come
+// again at once, whatever was computed.
+func (b *batch) saveLater(ctx context.Context, later time.Time) error {
+	if soonest := b.tx.Now().Add(time.Second); later.Before(soonest) {
+		later = soonest
+	}
+	return b.tx.SaveProgress(ctx, b.campaign.Progress, &later)
 }
 
 // earliestSend returns when the campaign may send: now, or later if its connection is not
@@ -114,7 +123,7 @@ func (b *batch) allowance(ctx context.Context) (allowed int, tomorrow time.Time,
 	if b.connection.DailyLimit == 0 {
 		return allowed, tomorrow, nil
 	}
-	tomorrow = time.Date(local.Year(), local.Month(), local.Day()+1, 0, 0, 0, 0, b.zone)
+	tomorrow = chat.ClockOn(time.Date(local.Year(), local.Month(), local.Day()+1, 12, 0, 0, 0, b.zone), 0, 0)
 	return max(0, min(allowed, b.connection.DailyLimit-sent)), tomorrow, nil
 }
 

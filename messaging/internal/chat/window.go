@@ -30,7 +30,8 @@ func (w SendWindow) Problem() string {
 // the next opening. The time is on the company's own clock.
 func (w SendWindow) Next(at time.Time) time.Time {
 	for days := range 8 {
-		day := time.Date(at.Year(), at.Month(), at.Day()+days, 0, 0, 0, 0, at.Location())
+		// At noon: where clocks change at midnight, a day may have no 00:00, and Go would take the day before.
+		day := time.Date(at.Year(), at.Month(), at.Day()+days, 12, 0, 0, 0, at.Location())
 		if !slices.Contains(w.Days, isoWeekday(day)) {
 			continue
 		}
@@ -38,12 +39,27 @@ func (w SendWindow) Next(at time.Time) time.Time {
 		switch {
 		case days > 0 || clock < w.Start:
 			opening, _ := time.Parse("15:04", w.Start) // checked by Problem
-			return time.Date(day.Year(), day.Month(), day.Day(), opening.Hour(), opening.Minute(), 0, 0, at.Location())
+			return ClockOn(day, opening.Hour(), opening.Minute())
 		case clock < w.End:
 			return at
 		}
 	}
 	return at // no day at all: not a valid window
+}
+
+// ClockOn returns when the clocks of a day show a time, or the first moment after it where they
+// skip that time.
+func ClockOn(day time.Time, hour, minute int) time.Time {
+	at := time.Date(day.Year(), day.Month(), day.Day(), hour, minute, 0, 0, day.Location())
+	switch isBefore := at.Day() != day.Day() || at.Hour()*60+at.Minute() < hour*60+minute; {
+	case isBefore:
+		_, end := at.ZoneBounds()
+		return end.In(day.Location())
+	case at.Hour() != hour || at.Minute() != minute:
+		start, _ := at.ZoneBounds()
+		return start.In(day.Location())
+	}
+	return at
 }
 
 // isoWeekday returns 1 for Monday to 7 for Sunday.

@@ -42,6 +42,29 @@ func TestSendWindow(t *testing.T) {
 	}
 }
 
+// Where clocks change at midnight, a Sunday of the year has no 00:00. It is a Sunday nevertheless.
+func TestSendWindowWithoutMidnight(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		zone   string
+		sunday time.Time // its first moment
+	}{
+		"Santiago": {"America/Santiago", time.Date(2027, 9, 5, 4, 0, 0, 0, time.UTC)},
+		"Havana":   {"America/Havana", time.Date(2027, 3, 14, 5, 0, 0, 0, time.UTC)},
+	} {
+		zone := chat.LoadZone(tc.zone)
+		saturday := tc.sunday.Add(-3 * time.Hour).In(zone)
+		require.Equal(t, time.Saturday, saturday.Weekday(), name)
+		require.Equal(t, "01:00", tc.sunday.In(zone).Format("15:04"), name)
+		sundays := chat.SendWindow{Start: "09:00", End: "20:00", Days: []int{7}}
+		require.Equal(t, tc.sunday.Add(8*time.Hour).In(zone), sundays.Next(saturday), name)
+		saturdays := chat.SendWindow{Start: "09:00", End: "10:00", Days: []int{6}}
+		require.Equal(t, tc.sunday.Add(6*24*time.Hour+8*time.Hour).In(zone), saturdays.Next(saturday), name)
+		require.Equal(t, tc.sunday.In(zone), chat.SendWindow{Start: "00:00", End: "20:00", Days: []int{7}}.Next(saturday), name)
+		require.Equal(t, tc.sunday.In(zone), chat.SendWindow{Start: "00:30", End: "20:00", Days: []int{7}}.Next(saturday), name)
+	}
+}
+
 func TestDeclines(t *testing.T) {
 	t.Parallel()
 	for answer, declines := range map[string]bool{"não": true, "NAO.": true, "n": true, "sair": true, "sim": false, "1": false, "não sei": false, "": false} {

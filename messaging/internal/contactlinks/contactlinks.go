@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,8 +29,6 @@ const (
 )
 
 const (
-	batchSize    = 100 // integrations that one run looks at
-	concurrency  = 8   // integrations that are asked at once
 	firstPause   = 30 * time.Second
 	maxPause     = 15 * time.Minute
 	defaultLimit = time.Minute // of a product that limits its rate without saying for how long
@@ -46,27 +43,7 @@ type Service struct {
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
 
-// AskDue is a background job: it asks connected products about contacts whose events wait.
-func (s *Service) AskDue(ctx context.Context, _ []byte) error {
-	rows, err := s.store.IntegrationsToAsk(ctx, s.host.Now(), batchSize)
-	if err != nil {
-		return fmt.Errorf("finding integrations to ask: %w", err)
-	}
-	errs := make([]error, len(rows))
-	places := make(chan struct{}, concurrency)
-	var group sync.WaitGroup
-	for i, row := range rows {
-		places <- struct{}{}
-		group.Go(func() {
-			defer func() { <-places }()
-			errs[i] = s.askIntegration(ctx, row.CompanyID, row.IntegrationID)
-		})
-	}
-	group.Wait()
-	return errors.Join(errs...)
-}
-
-// askIntegration asks one product, as far as its share goes.
+// askIntegration asks one product, as far as its share goes, for askTime.
 func (s *Service) askIntegration(ctx context.Context, companyID int64, id uuid.UUID) error {
 	company, err := s.store.Company(ctx, companyID)
 	if err != nil {
@@ -89,7 +66,11 @@ func (s *Service) askIntegration(ctx context.Context, companyID int64, id uuid.U
 	if err != nil {
 		return fmt.Errorf("finding contacts to ask for: %w", err)
 	}
+	end := time.Now().Add(askTime)
 	for _, contact := range contacts {
+		if time.Now().After(end) {
+			return nil
+		}
 		isLinked := true // a product without a search gets every contact
 		if search != "" {
 			if attempts >= rate || contact.IsBulk && attempts >= bulkRate {

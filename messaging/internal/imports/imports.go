@@ -26,10 +26,11 @@ const (
 	// MaxRowsAtOnce is how many rows are imported while the request waits.
 	MaxRowsAtOnce = 2000
 
-	batchSize   = 500
-	maxNotes    = 1000 // errors, and warnings, of an import
-	previewSize = 20   // rows of a [Result]
-	maxAge      = 90 * 24 * time.Hour
+	batchSize     = 500
+	batchesPerRun = 10   // of the job; then imports of others have their turn
+	maxNotes      = 1000 // errors, and warnings, of an import
+	previewSize   = 20   // rows of a [Result]
+	maxAge        = 90 * 24 * time.Hour
 )
 
 // States of imports.
@@ -278,17 +279,23 @@ func (s *Service) Enqueue(ctx context.Context, scope store.Scope, list *int64, f
 		if err != nil {
 			return err
 		}
-		payload, err := json.Marshal(key)
-		if err != nil {
-			return fmt.Errorf("encoding an import: %w", err)
-		}
-		return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: Job, Key: strconv.FormatInt(key.ID, 10), Payload: payload})
+		return s.enqueueRun(ctx, tx, key)
 	})
 	return stored, err
 }
 
-// Continue is a run of [Job]: it imports the batches that wait, each in a transaction of its
-// own. A run that was ended midway goes on with the next batch.
+// enqueueRun enqueues a run of [Job] for an import, behind those of other imports that wait.
+func (s *Service) enqueueRun(ctx context.Context, tx *store.Tx, key importKey) error {
+	payload, err := json.Marshal(key)
+	if err != nil {
+		return fmt.Errorf("encoding an import: %w", err)
+	}
+	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: Job, Key: strconv.FormatInt(key.ID, 10), Payload: payload})
+}
+
+// Continue is a run of [Job]: it imports some of the batches that wait, each in a transaction of
+// its own, and leaves the rest to another run, so that a large file holds up no other company's. A
+// run that was ended midway goes on with the next batch.
 func (s *Service) Continue(ctx context.Context, payload []byte) error {
 	var key importKey
 	if err := json.Unmarshal(payload, &key); err != nil {
@@ -302,12 +309,13 @@ func (s *Service) Continue(ctx context.Context, payload []byte) error {
 		return fmt.Errorf("loading the company: %w", err)
 	}
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
-	for {
+	for range batchesPerRun {
 		finished, err := s.importNextBatch(ctx, scope, key)
 		if err != nil || finished {
 			return err
 		}
 	}
+	return s.store.InTx(ctx, "planning an import", func(tx *store.Tx) error { return s.enqueueRun(ctx, tx, key) })
 }
 
 // importNextBatch imports one batch and adds to the counters of its import.

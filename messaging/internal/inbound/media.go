@@ -12,18 +12,27 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/pointer"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/filetype"
+	"integrationhub/messaging/internal/lane"
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
 )
 
-// MediaJob is the name of the job that fetches files of received messages.
+// MediaJob is the name of the job that fetches files of received messages. Connections are
+// divided among its lanes.
 const MediaJob = "received-media"
 
-// mediaDeadline is how long the file of a received message is tried to be fetched.
-const mediaDeadline = 24 * time.Hour
+const (
+	// MediaTimeout bounds a run of [MediaJob]: the network's answer, ten minutes for a large
+	// file, and the time to store it.
+	MediaTimeout = 12 * time.Minute
+
+	mediaDeadline = 24 * time.Hour // of attempts to fetch a file
+	mediaPause    = time.Minute    // until a file is fetched whose connection is away
+)
 
 // Error codes of received messages without their file.
 const (
@@ -57,12 +66,21 @@ func (s *Service) enqueueMedia(ctx context.Context, tx *store.Tx, m store.Messag
 	if m.MediaReference == nil {
 		return nil
 	}
+	return s.enqueueMediaAt(ctx, tx, m, tx.Now())
+}
+
+// enqueueMediaAt has the job fetch the file of a message at a time.
+func (s *Service) enqueueMediaAt(ctx context.Context, tx *store.Tx, m store.Message, at time.Time) error {
 	payload, err := json.Marshal(receivedMedia{m.CompanyID, m.ID})
 	if err != nil {
 		return fmt.Errorf("encoding a job: %w", err)
 	}
-	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: MediaJob, Key: m.ID, Payload: payload})
+	job := lane.Of(MediaJob, pointer.ValueOrZero(m.ConnectionID))
+	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: job, Key: m.ID, Payload: payload, At: at})
 }
+
+// errAway means that a file was not fetched, because its connection is not connected.
+var errAway = errors.New("the connection is not connected")
 
 // FetchMedia is a background job: it fetches the file of a received message from the
 // network.
@@ -81,7 +99,7 @@ func (s *Service) FetchMedia(ctx context.Context, payload []byte) error {
 	}
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	file, err := s.fetch(ctx, message)
-	code := ""
+	code, isLate := "", s.host.Now().Sub(message.CreatedAt) > mediaDeadline
 	switch {
 	case err == nil:
 		return s.store.InTx(ctx, "storing the file of a message", func(tx *store.Tx) error {
@@ -91,9 +109,13 @@ func (s *Service) FetchMedia(ctx context.Context, payload []byte) error {
 			}
 			return err
 		})
+	case errors.Is(err, errAway) && !isLate:
+		return s.store.InTx(ctx, "postponing a file", func(tx *store.Tx) error {
+			return s.enqueueMediaAt(ctx, tx, message, tx.Now().Add(mediaPause))
+		})
 	case errors.Is(err, hub.ErrTooLarge):
 		code = codeMediaTooLarge
-	case errors.Is(err, driver.ErrRefused), errors.Is(err, hub.ErrMalformed), s.host.Now().Sub(message.CreatedAt) > mediaDeadline:
+	case errors.Is(err, driver.ErrRefused), errors.Is(err, hub.ErrMalformed), isLate:
 		code = codeMediaUnavailable
 	default:
 		return err // the job is run again
@@ -104,7 +126,8 @@ func (s *Service) FetchMedia(ctx context.Context, payload []byte) error {
 	})
 }
 
-// fetch opens the file of a message at its network and keeps it.
+// fetch opens the file of a message at its network and keeps it. It returns errAway without a call
+// if the connection is not connected.
 func (s *Service) fetch(ctx context.Context, message store.Message) (store.MediaFile, error) {
 	if message.ConnectionID == nil {
 		return store.MediaFile{}, driver.ErrRefused // it was deleted
@@ -115,6 +138,9 @@ func (s *Service) fetch(ctx context.Context, message store.Message) (store.Media
 	}
 	if err != nil {
 		return store.MediaFile{}, err
+	}
+	if connection.Status != chat.ConnectionConnected {
+		return store.MediaFile{}, errAway
 	}
 	network, err := s.drivers.ByName(connection.Driver)
 	if err != nil {

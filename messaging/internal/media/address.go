@@ -23,8 +23,10 @@ import (
 	"integrationhub/messaging/internal/store"
 )
 
-// signatureLife is how long a signed address is valid.
-const signatureLife = time.Hour
+const (
+	signatureLife   = time.Hour        // of a signed address
+	downloadTimeout = 15 * time.Second // of a file that a request waits for
+)
 
 // URL returns the address of a file, which asks for the token of a user.
 func (s *Service) URL(id string) string { return s.host.URLs.Base + "/media/" + id }
@@ -122,7 +124,9 @@ func (s *Service) hasSignature(id, address string) bool {
 }
 
 func (s *Service) download(ctx context.Context, company int64, address *url.URL, link Link) (store.MediaFile, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	fetching, cancel := context.WithTimeout(ctx, downloadTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(fetching, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return store.MediaFile{}, hub.Invalid("body.mediaUrl", "must be an absolute http(s) URL")
 	}

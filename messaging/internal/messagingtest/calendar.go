@@ -2,11 +2,13 @@ package messagingtest
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +34,9 @@ type Calendar struct {
 	// faults are the statuses of the next actions and searches, checkFaults those of the next
 	// searches for phones, which the background asks for at any time; 0 = none.
 	faults, checkFaults []int
+
+	hangsAt string       // the call that is not answered; "" = every one is
+	hanging atomic.Int64 // calls that wait for an answer
 }
 
 // ConnectCalendar starts a scheduling product with services, and connects the company with it.
@@ -102,8 +107,35 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
+// Hang has the product answer no more calls of a name, such as "confirm".
+func (k *Calendar) Hang(call string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.hangsAt = call
+}
+
+// Hanging returns how many calls wait for an answer now.
+func (k *Calendar) Hanging() int { return int(k.hanging.Load()) }
+
+// hang waits until the caller gives up, if the product hangs at the call.
+func (k *Calendar) hang(r *http.Request) (isGivenUp bool) {
+	k.mu.Lock()
+	isHanging := k.hangsAt == r.PathValue("call")
+	k.mu.Unlock()
+	if isHanging {
+		k.hanging.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body) // from then on the end of the connection is seen
+		<-r.Context().Done()
+		k.hanging.Add(-1)
+	}
+	return isHanging
+}
+
 // serve answers searches and actions.
 func (k *Calendar) serve(w http.ResponseWriter, r *http.Request) {
+	if k.hang(r) {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var body object

@@ -29,6 +29,7 @@ const (
 	writeLease  = 20 * time.Second // of a message that its writer sends
 	firstRetry  = 5 * time.Second  // doubles …
 	maxRetry    = 10 * time.Minute // … up to this
+	maxWait     = time.Hour        // that a network may ask for
 	giveUpAfter = 24 * time.Hour   // since the message was written
 )
 
@@ -180,7 +181,7 @@ func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.Outbox
 	}
 	s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", entry.MessageID, "attempts", entry.Attempts, "error", reason)
 	return tx.PostponeOutboxEntry(ctx, dbgen.PostponeOutboxEntryParams{
-		CompanyID: entry.CompanyID, MessageID: entry.MessageID, LeasedUntil: *entry.LeasedUntil, DueAt: tx.Now().Add(retryDelay(entry.Attempts)), MayHaveArrived: entry.HandedAt != nil || errors.As(reason, new(mayHaveArrivedError)),
+		CompanyID: entry.CompanyID, MessageID: entry.MessageID, LeasedUntil: *entry.LeasedUntil, DueAt: tx.Now().Add(max(retryDelay(entry.Attempts), requestedDelay(reason))), MayHaveArrived: entry.HandedAt != nil || errors.As(reason, new(mayHaveArrivedError)),
 	})
 }
 
@@ -299,6 +300,15 @@ func retryDelay(attempts int) time.Duration {
 		}
 	}
 	return delay
+}
+
+// requestedDelay returns how long a network wants to be left alone, an hour at most; 0 = it did not
+// say.
+func requestedDelay(reason error) time.Duration {
+	if later, ok := errors.AsType[*driver.RetryLaterError](reason); ok {
+		return min(later.After, maxWait)
+	}
+	return 0
 }
 
 // PickConnection returns the connection to send on: the one asked for, or the default one.

@@ -42,19 +42,24 @@ func (s *Service) markHandedOver(ctx context.Context, entry store.OutboxEntry) e
 }
 
 // GiveUpUnclear ends the wait for receipts of messages whose response was lost: a background
-// job.
+// job. What fails for a message holds up no other.
 func (s *Service) GiveUpUnclear(ctx context.Context, _ []byte) error {
 	due, err := s.store.DueUnclearMessages(ctx, s.host.Now())
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, m := range due {
+		if ctx.Err() != nil {
+			errs = append(errs, ctx.Err())
+			break
+		}
 		err := s.store.InTx(ctx, "giving up an unclear message", func(tx *store.Tx) error {
 			return tx.GiveUpUnclear(ctx, m.CompanyID, m.MessageID)
 		})
 		if err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("message %s of company %d: %w", m.MessageID, m.CompanyID, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

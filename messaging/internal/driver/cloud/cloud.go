@@ -289,7 +289,8 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 			return &lostResponseError{unreachable(ctx, fmt.Errorf("the Cloud API responded with %d and without an error of its own", response.StatusCode))}
 		}
 		// The message is shown to users and logged; the API may quote the token there.
-		return &APIError{response.StatusCode, result.Error.Code, strings.ReplaceAll(result.Error.Message, settings.AccessToken, "[access token]")}
+		err := &APIError{response.StatusCode, result.Error.Code, strings.ReplaceAll(result.Error.Message, settings.AccessToken, "[access token]")}
+		return driver.WithRetryAfter(err, response, d.host.Now())
 	}
 	if into == nil {
 		return nil

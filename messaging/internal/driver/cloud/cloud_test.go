@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -87,6 +88,7 @@ func api(t *testing.T) (d *cloud.Driver, sink *recorder, sent *[]map[string]any)
 			case "2":
 				refuse(400, 131047, "Re-engagement message")
 			case "3":
+				w.Header().Set("Retry-After", "90")
 				refuse(429, 130429, "Rate limit hit")
 			case "4":
 				refuse(500, 1, "Unknown")
@@ -171,6 +173,8 @@ func TestSend(t *testing.T) {
 		_, err := d.Send(t.Context(), connection, driver.Outgoing{To: to, Body: "x"})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, driver.ErrRefused)
+		var later *driver.RetryLaterError
+		require.Equal(t, to == "3", errors.As(err, &later) && later.After == 90*time.Second)
 	}
 	for to, code := range map[string]string{"2": "window_closed", "5": "template_paused"} {
 		_, err = d.Send(t.Context(), connection, driver.Outgoing{To: to, Template: &chat.Template{Name: "a", Language: "en"}})

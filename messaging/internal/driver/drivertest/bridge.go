@@ -46,6 +46,9 @@ type Bridge struct {
 	hooks    Hooks
 	sequence int64
 	names    []string // of the calls
+	hanging  map[string]bool
+	wait     string // Retry-After with [BusyBody]; "" = none
+	open     int    // calls that hang
 }
 
 // bridgeSession is the session of a connection.
@@ -100,7 +103,12 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	session.webhookURL = call.WebhookURL
 	b.names = append(b.names, call.Call)
+	isHanging := b.hanging[call.Call]
 	b.mu.Unlock()
+	if isHanging {
+		b.hang(r)
+		return
+	}
 	switch call.Call {
 	case "start", "stop", "state":
 		b.mu.Lock()
@@ -122,6 +130,43 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer(w, Object{})
 	}
+}
+
+// hang waits until the hub has given up a call.
+func (b *Bridge) hang(r *http.Request) {
+	b.addHanging(1)
+	defer b.addHanging(-1)
+	<-r.Context().Done()
+}
+
+func (b *Bridge) addHanging(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open += n
+}
+
+// SetRetryAfter sets what a bridge asks for that has too many calls.
+func (b *Bridge) SetRetryAfter(header string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wait = header
+}
+
+// SetHanging has the bridge answer no calls of these names, and all others.
+func (b *Bridge) SetHanging(names ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hanging = make(map[string]bool)
+	for _, name := range names {
+		b.hanging[name] = true
+	}
+}
+
+// Hanging returns how many calls wait for an answer now.
+func (b *Bridge) Hanging() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open
 }
 
 func (b *Bridge) check(w http.ResponseWriter, number string) {
@@ -197,6 +242,7 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 		answerError(w, http.StatusBadRequest, "refused")
 		return
 	case m.Body == BusyBody:
+		w.Header().Set("Retry-After", b.wait)
 		b.mu.Unlock()
 		answerError(w, http.StatusTooManyRequests, "busy")
 		return

@@ -155,17 +155,32 @@ func (q *Queries) HoldEvent(ctx context.Context, arg HoldEventParams) error {
 const integrationsToAsk = `-- name: IntegrationsToAsk :many
 select w.company_id, w.integration_id from messaging.contact_links w
 where w.wanted_at is not null and not exists (select from messaging.link_pauses p where p.company_id = w.company_id and p.integration_id = w.integration_id and p.until > $1::timestamptz)
-group by w.company_id, w.integration_id order by bool_and(w.is_bulk), min(w.wanted_at) limit $2::int
+  and not w.integration_id = any($2::uuid[])
+group by w.company_id, w.integration_id
+order by bool_and(w.is_bulk), coalesce(array_position($3::uuid[], w.integration_id), 0), min(w.wanted_at) limit $4::int
 `
+
+type IntegrationsToAskParams struct {
+	At       time.Time
+	Excluded []uuid.UUID
+	Served   []uuid.UUID
+	MaxRows  int
+}
 
 type IntegrationsToAskRow struct {
 	CompanyID     int64
 	IntegrationID uuid.UUID
 }
 
-// Those that contacts wait for, but for paused ones; people's contacts first.
-func (q *Queries) IntegrationsToAsk(ctx context.Context, at time.Time, maxRows int) ([]IntegrationsToAskRow, error) {
-	rows, err := q.db.Query(ctx, integrationsToAsk, at, maxRows)
+// Those that contacts wait for, but for paused ones; people's contacts first, then those that
+// were not served for the longest time. served has the integrations that were, in this order.
+func (q *Queries) IntegrationsToAsk(ctx context.Context, arg IntegrationsToAskParams) ([]IntegrationsToAskRow, error) {
+	rows, err := q.db.Query(ctx, integrationsToAsk,
+		arg.At,
+		arg.Excluded,
+		arg.Served,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}

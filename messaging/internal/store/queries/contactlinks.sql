@@ -14,10 +14,13 @@ update messaging.contact_links set wanted_at = coalesce(wanted_at, sqlc.arg(at):
 where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and integration_id = sqlc.arg(integration_id);
 
 -- name: IntegrationsToAsk :many
--- Those that contacts wait for, but for paused ones; people's contacts first.
+-- Those that contacts wait for, but for paused ones; people's contacts first, then those that
+-- were not served for the longest time. served has the integrations that were, in this order.
 select w.company_id, w.integration_id from messaging.contact_links w
 where w.wanted_at is not null and not exists (select from messaging.link_pauses p where p.company_id = w.company_id and p.integration_id = w.integration_id and p.until > sqlc.arg(at)::timestamptz)
-group by w.company_id, w.integration_id order by bool_and(w.is_bulk), min(w.wanted_at) limit sqlc.arg(max_rows)::int;
+  and not w.integration_id = any(sqlc.arg(excluded)::uuid[])
+group by w.company_id, w.integration_id
+order by bool_and(w.is_bulk), coalesce(array_position(sqlc.arg(served)::uuid[], w.integration_id), 0), min(w.wanted_at) limit sqlc.arg(max_rows)::int;
 
 -- name: ContactsToAsk :many
 select l.contact_id, l.is_bulk, c.number from messaging.contact_links l join messaging.contacts c on c.company_id = l.company_id and c.id = l.contact_id

@@ -1,0 +1,32 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/messaging/internal/driver/drivertest"
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+// A bridge with too many calls is left alone for as long as it says: no shorter than after other
+// failures, and an hour at most.
+func TestRetryAfterOfBridge(t *testing.T) {
+	t.Parallel()
+	c := connectBridge(messagingtest.NewCompanyAt(t, time.Now()), drivertest.NewBridge(t))
+	c.pair()
+	require.Equal(t, 200, c.receive("in-1", "Hi"))
+	ticket := messagingtest.TicketPath(c.Tickets("")[0])
+	c.OK(200, "PUT", ticket, object{"status": "open"})
+	var delays []time.Duration
+	for _, header := range []string{"", "1", "120", "7200"} {
+		c.bridge.SetRetryAfter(header)
+		require.EqualValues(t, 0, c.OK(201, "POST", ticket+"/messages", object{"body": drivertest.BusyBody})["ack"])
+		var due time.Time
+		require.NoError(t, c.Hub.Host.Pool.QueryRow(t.Context(), `delete from messaging.outbox returning due_at`).Scan(&due))
+		delays = append(delays, due.Sub(c.Hub.Clock.Now()).Round(time.Second))
+	}
+	require.Equal(t, []time.Duration{delays[0], delays[0], 2 * time.Minute, time.Hour}, delays)
+	require.Less(t, delays[0], time.Minute)
+}
