@@ -32,6 +32,11 @@ order by date, professional_id, start_minute nulls first, id;
 -- name: LockException :one
 select * from scheduling.schedule_exceptions where org_id = $1 and id = $2 for update;
 
+-- name: FullExceptionDay :one
+-- The first day with as many exceptions as there may be, without the one that moves there.
+select date from scheduling.schedule_exceptions where org_id = @org_id and professional_id = @professional_id and date between @first and @last
+and id <> @except_id group by date having count(*) >= @max_count::int order by date limit 1;
+
 -- name: CreateExceptions :exec
 insert into scheduling.schedule_exceptions (org_id, id, professional_id, date, exception_type, start_minute, end_minute, reason)
 select @org_id, o.id, @professional_id, o.day, @exception_type, sqlc.narg('start_minute'), sqlc.narg('end_minute'), @reason
