@@ -57,7 +57,7 @@ func (t *Tx) prepareExceptions(ctx context.Context, exception ScheduleException,
 		return err
 	}
 	full, err := t.FullExceptionDay(ctx, dbgen.FullExceptionDayParams{
-		OrgID: exception.OrgID, ProfessionalID: exception.ProfessionalID, First: first.Time(), Last: last.Time(), ExceptID: exception.ID, MaxCount: maxExceptionsPerDay,
+		OrgID: exception.OrgID, ProfessionalID: exception.ProfessionalID, First: first.Time(), Last: last.Time(), ID: exception.ID, MaxCount: maxExceptionsPerDay,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil

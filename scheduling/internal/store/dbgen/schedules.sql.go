@@ -147,8 +147,9 @@ func (q *Queries) DeleteRules(ctx context.Context, orgID uuid.UUID, professional
 }
 
 const fullExceptionDay = `-- name: FullExceptionDay :one
-select date from scheduling.schedule_exceptions where org_id = $1 and professional_id = $2 and date between $3 and $4
-and id <> $5 group by date having count(*) >= $6::int order by date limit 1
+select x.date from scheduling.schedule_exceptions x where x.org_id = $1 and x.professional_id = $2 and x.date between $3 and $4
+and not exists (select from scheduling.schedule_exceptions e where e.org_id = x.org_id and e.id = $5 and e.professional_id = x.professional_id and e.date = x.date)
+group by x.date having count(*) >= $6::int order by x.date limit 1
 `
 
 type FullExceptionDayParams struct {
@@ -156,18 +157,18 @@ type FullExceptionDayParams struct {
 	ProfessionalID uuid.UUID
 	First          time.Time
 	Last           time.Time
-	ExceptID       uuid.UUID
+	ID             uuid.UUID
 	MaxCount       int
 }
 
-// The first day with as many exceptions as there may be, without the one that moves there.
+// The first day with as many exceptions as there may be, for one that is new there.
 func (q *Queries) FullExceptionDay(ctx context.Context, arg FullExceptionDayParams) (time.Time, error) {
 	row := q.db.QueryRow(ctx, fullExceptionDay,
 		arg.OrgID,
 		arg.ProfessionalID,
 		arg.First,
 		arg.Last,
-		arg.ExceptID,
+		arg.ID,
 		arg.MaxCount,
 	)
 	var date time.Time
