@@ -157,6 +157,27 @@ func TestDuplicateSubmitBooksOnce(t *testing.T) {
 	require.Equal(t, 1, s.appointments())
 }
 
+// The form of the page before, filled in for another person, is another booking. It must neither
+// show the first person's booking nor leave the second without a seat.
+func TestChangedFormIsAnotherBooking(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	v := s.visitor("en")
+	action, fields := s.details(v, monday).form()
+	fields.Set("name", "Carla Dias")
+	fields.Set("phone", "(11) 98765-4321")
+	first := v.send("POST", action, fields.Encode())
+	require.Equal(t, 303, first.status, first.text())
+	fields.Set("name", "Rui Dias")
+	require.Equal(t, 409, v.send("POST", action, fields.Encode()).status, "the time is taken")
+	fields.Set("start", "2026-03-02T08:45:00-03:00")
+	second := v.send("POST", action, fields.Encode())
+	require.Equal(t, 303, second.status, second.text())
+	require.NotEqual(t, first.header.Get("Location"), second.header.Get("Location"))
+	require.Equal(t, second.header.Get("Location"), v.send("POST", action, fields.Encode()).header.Get("Location"), "sent twice it is one booking")
+	require.Equal(t, 2, s.appointments())
+}
+
 // "slot just taken (details kept, alternatives)".
 func TestTakenSlotKeepsFormValues(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,13 @@
 package pages
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,8 +105,8 @@ func (p *pageRequest) newForm(chosen selection, start time.Time) *bookingForm {
 	return form
 }
 
-// book books the posted form and redirects to the booking. The form's key makes a
-// resubmission return the same booking.
+// book books the posted form and redirects to the booking. A resubmission of the same values
+// returns the same booking; see [bookingForm.idempotencyKey].
 func (p *pageRequest) book() (reply, error) {
 	for _, name := range []string{"service", "professional"} { // where the steps read them
 		p.query.Set(name, p.form.Get(name))
@@ -133,11 +136,21 @@ func (p *pageRequest) book() (reply, error) {
 		Service: chosen.service.ID, Professional: selectedProfessional(chosen), Start: start, Name: form.Name.Value, Phone: form.Phone.Value, Email: form.Email.Value, Notes: form.Notes.Value,
 		Consent: form.Agreed, Locale: p.lang.tag,
 		Proof: p.form.Get(fieldProof),
-	}, &store.IdempotencyKey{Operation: "page.book", Key: form.Key, RequestHash: []byte("page")})
+	}, &store.IdempotencyKey{Operation: "page.book", Key: form.idempotencyKey(), RequestHash: []byte("page")})
 	if err != nil {
 		return p.bookFailurePage(err, chosen, start, form)
 	}
 	return redirect(p.linkTo("done", "token", booked.Token)), nil
+}
+
+// idempotencyKey identifies what the form books: its key and all that was chosen and typed. A
+// browser's back button shows the same form again, and another person may fill it in.
+func (f *bookingForm) idempotencyKey() string {
+	sum := sha256.New()
+	for _, value := range []string{f.Service, f.Professional, f.Start, f.Name.Value, f.Phone.Value, f.Email.Value, f.Notes.Value, strconv.FormatBool(f.Agreed)} {
+		fmt.Fprintf(sum, "%q ", strings.TrimSpace(value))
+	}
+	return f.Key + " " + hex.EncodeToString(sum.Sum(nil))
 }
 
 // bookFailurePage returns the form with the reason and the submitted values.

@@ -294,3 +294,17 @@ func TestReopenANoShow(t *testing.T) {
 	require.Equal(t, back["version"], org.Transition(200, "confirm", id, nil)["version"], "in its own state nothing happens")
 	require.Equal(t, back["version"], org.Transition(200, "reopen", id, nil)["version"])
 }
+
+// A no-show in a group returns to any free seat: its own may be another client's by then.
+func TestReopenANoShowInAGroup(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"capacity": 2})
+	missed, other := org.Book(0), org.Book(0)
+	org.Transition(200, "noshow", missed, nil)
+	org.Book(0)
+	org.Refused(409, "slot_unavailable", "POST", "/appointments/"+missed+"/reopen", nil)
+	org.Transition(200, "cancel", other, object{})
+	org.Transition(200, "reopen", missed, nil)
+	org.Refused(409, "slot_unavailable", "POST", "/appointments", org.AppointmentBody(0))
+}

@@ -104,3 +104,20 @@ func TestConfirmAndCancelForClients(t *testing.T) {
 	key.Refused(409, "already_started", "POST", confirm, object{"appointment_id": second})
 	org.OK(200, "POST", cancel, object{"appointment_id": second}) // users are not bound by the notice
 }
+
+// An unpaid booking is not confirmed by its client: a confirmed one keeps its time without the
+// deposit. Staff may confirm it.
+func TestUnpaidBookingIsNotConfirmedByItsClient(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
+	const confirm = "/integrations/action/confirm"
+	first := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))["appointment_id"]
+	second := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(time.Hour))["appointment_id"]
+	key.Refused(409, "deposit_due", "POST", confirm, object{"appointment_id": first})
+	require.Equal(t, "scheduled", org.Appointment(first.(string))["status"])
+	org.PayCharge(org.DepositTxID(first))
+	require.Eventually(t, func() bool { return org.Appointment(first.(string))["deposit_status"] == "paid" }, time.Minute, 20*time.Millisecond)
+	key.OK(200, "POST", confirm, object{"appointment_id": first})
+	org.OK(200, "POST", confirm, object{"appointment_id": second}) // staff decide
+}

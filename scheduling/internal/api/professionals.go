@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/pointer"
 	"integrationhub/hub/module/rest"
@@ -33,7 +34,7 @@ type Professional struct {
 	Position             int         `json:"position" doc:"Order in lists, from 0"`
 	MaxBookingsPerDay    *int        `json:"max_bookings_per_day" doc:"Most appointments on a day; null: as the settings have it"`
 	ServiceIDs           []uuid.UUID `json:"service_ids" nullable:"false" doc:"What the professional offers"`
-	CalendarFeedURL      string      `json:"calendar_feed_url" doc:"Secret address of the calendar, for subscribing to it"`
+	CalendarFeedURL      *string     `json:"calendar_feed_url" doc:"Secret address of the calendar, for subscribing to it; null: only managers and the professional's own user see it"`
 	CreatedAt            time.Time   `json:"created_at" doc:"When it was stored"`
 	UpdatedAt            time.Time   `json:"updated_at" doc:"When it was last changed"`
 }
@@ -64,12 +65,20 @@ type updateProfessionalInput struct {
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }
 
-func (a *API) toProfessional(row store.ProfessionalWithServices, zone *time.Location) Professional {
+// toProfessional converts a professional for the caller. The feed's address shows clients' names
+// and numbers without a login, so others than managers see their own only.
+func (a *API) toProfessional(ctx context.Context, row store.ProfessionalWithServices, zone *time.Location) Professional {
 	professional := row.Professional
+	var feed *string
+	caller, _ := module.CallerFrom(ctx)
+	if caller.Admin || professional.UserID != nil && *professional.UserID == caller.UserID {
+		address := a.publicBooking.FeedURL(professional)
+		feed = &address
+	}
 	return Professional{
 		ID: professional.ID, OrgID: professional.OrgID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio, Specialty: professional.Specialty,
 		AvatarURL: a.publicBooking.PhotoURL(professional.AvatarKey, professional.AvatarUrl), Color: professional.Color, IsActive: professional.IsActive, AcceptsOnlineBooking: professional.AcceptsOnlineBooking, Position: professional.Position,
-		MaxBookingsPerDay: professional.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.publicBooking.FeedURL(professional), CreatedAt: professional.CreatedAt.In(zone), UpdatedAt: professional.UpdatedAt.In(zone),
+		MaxBookingsPerDay: professional.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: feed, CreatedAt: professional.CreatedAt.In(zone), UpdatedAt: professional.UpdatedAt.In(zone),
 	}
 }
 
@@ -118,7 +127,7 @@ func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*listOutput[P
 		return nil, err
 	}
 	rows, err := a.store.ListProfessionals(ctx, org.ID, nil)
-	return toListOutput(rows, func(row store.ProfessionalWithServices) Professional { return a.toProfessional(row, org.Zone) }), err
+	return toListOutput(rows, func(row store.ProfessionalWithServices) Professional { return a.toProfessional(ctx, row, org.Zone) }), err
 }
 
 func (a *API) getProfessional(ctx context.Context, id uuid.UUID) (*professionalOutput, error) {
@@ -133,7 +142,7 @@ func (a *API) getProfessional(ctx context.Context, id uuid.UUID) (*professionalO
 	if len(rows) == 0 {
 		return nil, hub.NotFound("Professional")
 	}
-	return &professionalOutput{a.toProfessional(rows[0], org.Zone)}, nil
+	return &professionalOutput{a.toProfessional(ctx, rows[0], org.Zone)}, nil
 }
 
 func (a *API) createProfessional(ctx context.Context, in *createProfessionalInput) (*professionalOutput, error) {
@@ -145,7 +154,9 @@ func (a *API) createProfessional(ctx context.Context, in *createProfessionalInpu
 	if err := in.Body.applyTo(&draft, nil, org); err != nil {
 		return nil, err
 	}
-	err = a.store.AddProfessional(ctx, draft, in.Body.Position.Pointer())
+	err = a.store.InTx(ctx, "adding a professional", func(tx *store.Tx) error {
+		return tx.AddProfessional(ctx, draft, in.Body.Position.Pointer())
+	})
 	if err != nil {
 		return nil, mapProfessionalConflict(err)
 	}

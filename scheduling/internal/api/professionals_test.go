@@ -40,3 +40,14 @@ func TestProfessionalsAndTheirServices(t *testing.T) {
 	require.Empty(t, org.List("/professionals"))
 	require.Equal(t, "Ana", org.List("/appointments")[0]["professional"].(object)["name"], "history stays")
 }
+
+func TestProfessionalsAreBounded(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	org.Exec(`insert into scheduling.professionals select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid()))).*
+		from scheduling.professionals p, generate_series(1, 498) where p.id = $1`, org.ProfessionalID)
+	last := org.OK(201, "POST", "/professionals", object{"name": "Last"})["id"].(string)
+	org.Refused(409, "too_many_professionals", "POST", "/professionals", object{"name": "Next"})
+	org.OK(204, "DELETE", "/professionals/"+last, nil)
+	org.OK(201, "POST", "/professionals", object{"name": "Next"})
+}

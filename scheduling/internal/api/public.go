@@ -31,7 +31,7 @@ type PublicOrganization struct {
 	Locale         string  `json:"locale" doc:"Language of the page"`
 	BookingEnabled bool    `json:"booking_enabled" doc:"Whether clients book online"`
 	Message        *string `json:"booking_disabled_message" doc:"What to say while they cannot; null: the standard text"`
-	ProofOfWork    bool    `json:"proof_of_work" doc:"Booking takes a solved challenge"`
+	ProofOfWork    bool    `json:"proof_of_work" doc:"Booking, holding a time and joining the waiting list take a solved challenge"`
 }
 
 // PublicService is a service in public booking.
@@ -286,6 +286,7 @@ type holdSlotInput struct {
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
 		StartAt        string              `json:"start_at" maxLength:"35" doc:"Start: ISO 8601 date-time with UTC offset; fractions of a second are dropped"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"hold to replace"`
+		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge, as for a booking. Each counts once"`
 	} `nameHint:"PublicHold"`
 }
 
@@ -312,7 +313,7 @@ func (a *API) holdSlot(ctx context.Context, in *holdSlotInput) (*struct{ Body Pu
 	choice, previousHold := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
 	in.Body.ProfessionalID.ApplyTo(&choice.Professional)
 	in.Body.HoldID.ApplyTo(&previousHold)
-	held, err := a.publicBooking.Hold(ctx, org, choice, start, previousHold)
+	held, err := a.publicBooking.Hold(ctx, org, choice, start, previousHold, in.Body.Altcha)
 	return &struct{ Body PublicHeld }{PublicHeld{
 		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(org.Zone), EndAt: held.End.In(org.Zone),
 		Price: held.Price, Deposit: held.Deposit, ExpiresAt: held.ExpiresAt.In(org.Zone),
@@ -330,6 +331,7 @@ type joinWaitlistInput struct {
 		ClientPhone    nullable[string]    `json:"client_phone,omitempty" maxLength:"40" doc:"null or absent: none"`
 		ClientEmail    string              `json:"client_email" maxLength:"254" doc:"Where the client is notified"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
+		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge, as for a booking. Each counts once"`
 	} `nameHint:"PublicWait"`
 }
 
@@ -361,6 +363,6 @@ func (a *API) joinWaitlist(ctx context.Context, in *joinWaitlistInput) (*struct{
 	}
 	choice := publicbooking.Choice{Service: body.ServiceID}
 	body.ProfessionalID.ApplyTo(&choice.Professional)
-	id, err := a.publicBooking.JoinWaitlist(ctx, org, choice, store.Contact{Name: contact.Name, Phone: contact.Phone, Email: contact.Email, Source: "client"}, first, last)
+	id, err := a.publicBooking.JoinWaitlist(ctx, org, choice, store.Contact{Name: contact.Name, Phone: contact.Phone, Email: contact.Email, Source: "client"}, first, last, body.Altcha)
 	return &struct{ Body PublicWaiting }{PublicWaiting{id, body.FirstDate, body.LastDate}}, err
 }

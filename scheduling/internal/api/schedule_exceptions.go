@@ -34,6 +34,13 @@ type CreatedScheduleException struct {
 	Created   int                  `json:"created" doc:"How many days it was made for"`
 }
 
+// ChangedScheduleException is a changed exception with the appointments that conflict with it.
+// Those stay booked.
+type ChangedScheduleException struct {
+	ScheduleException
+	Conflicts []AppointmentSummary `json:"conflicts" nullable:"false" doc:"Appointments in the block; they stay booked"`
+}
+
 // ExceptionFields are the fields of an exception in requests.
 type ExceptionFields struct {
 	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Whose working time changes; cannot be changed later"`
@@ -173,7 +180,7 @@ func (a *API) createException(ctx context.Context, in *createExceptionInput) (*s
 	return out, err
 }
 
-// findConflicts returns the appointments that overlap a new block.
+// findConflicts returns the appointments that overlap a block.
 func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception store.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
 	found := []AppointmentSummary{}
 	if exception.ExceptionType != string(booking.Block) {
@@ -204,7 +211,7 @@ func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception s
 	return found, err
 }
 
-func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*struct{ Body ScheduleException }, error) {
+func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*struct{ Body ChangedScheduleException }, error) {
 	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
@@ -212,7 +219,7 @@ func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*s
 	if in.Body.DateTo != nil {
 		return nil, hub.Invalid("body.date_to", "cannot be changed: an exception is for one day. Create another for each further day")
 	}
-	var updated store.ScheduleException
+	out := &struct{ Body ChangedScheduleException }{}
 	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
 		exception, err := tx.LockException(ctx, org.ID, in.ID)
 		if err != nil {
@@ -224,10 +231,16 @@ func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*s
 		if err := requireProfessional(ctx, tx.DB, org.ID, exception.ProfessionalID); err != nil {
 			return err
 		}
-		updated, err = tx.SaveException(ctx, exception)
+		updated, err := tx.SaveException(ctx, exception)
+		if err != nil {
+			return err
+		}
+		out.Body.ScheduleException = toException(updated, org.Zone)
+		day := booking.NewDate(updated.Date.Date())
+		out.Body.Conflicts, err = findConflicts(ctx, tx, org, updated, day, day)
 		return err
 	})
-	return &struct{ Body ScheduleException }{toException(updated, org.Zone)}, err
+	return out, err
 }
 
 func (a *API) deleteException(ctx context.Context, in *ByID) (*noContent, error) {

@@ -37,7 +37,7 @@ type Settings struct {
 	DepositRefundNoticeMinutes *int            `json:"deposit_refund_notice_minutes" doc:"How long before the begin a cancellation still gives the deposit back; null: never"`
 	InactiveAfterDays          int             `json:"inactive_after_days" doc:"Clients without a visit for so long count as inactive"`
 	WaitlistEnabled            bool            `json:"waitlist_enabled" doc:"Whether clients can ask to be notified of free times"`
-	ProofOfWork                bool            `json:"proof_of_work" doc:"Booking online takes a solved challenge; the page solves it with JavaScript"`
+	ProofOfWork                bool            `json:"proof_of_work" doc:"Booking online, holding a time and joining the waiting list take a solved challenge; the page solves it with JavaScript"`
 	WeekStart                  int             `json:"week_start" doc:"First day in calendars: 0 = Monday to 6 = Sunday"`
 	TimeFormat                 string          `json:"time_format" enum:"24h,12h" doc:"How clock times are shown"`
 	BookingPage                json.RawMessage `json:"booking_page" doc:"Look of the public page: an object with the members of BookingPage"`
@@ -76,7 +76,7 @@ type settingsFields struct {
 	DepositRefundNoticeMinutes nullable[int]         `json:"deposit_refund_notice_minutes,omitempty" minimum:"0" maximum:"43200" doc:"null: deposits are not refunded"`
 	InactiveAfterDays          optional[int]         `json:"inactive_after_days,omitempty" minimum:"7" maximum:"730" doc:"Clients without a visit for so long count as inactive"`
 	WaitlistEnabled            optional[bool]        `json:"waitlist_enabled,omitempty" doc:"Whether clients can ask to be notified of free times"`
-	ProofOfWork                optional[bool]        `json:"proof_of_work,omitempty" doc:"Booking online takes a solved challenge; the page solves it with JavaScript"`
+	ProofOfWork                optional[bool]        `json:"proof_of_work,omitempty" doc:"Booking online, holding a time and joining the waiting list take a solved challenge; the page solves it with JavaScript"`
 	WeekStart                  optional[int]         `json:"week_start,omitempty" minimum:"0" maximum:"6" doc:"First day in calendars: 0 = Monday to 6 = Sunday"`
 	TimeFormat                 optional[string]      `json:"time_format,omitempty" enum:"24h,12h" doc:"How clock times are shown"`
 	BookingPage                nullable[BookingPage] `json:"booking_page,omitempty" doc:"Members that are absent stay; null: all of them back to the default"`

@@ -3,6 +3,7 @@ package booking
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Person is what a product knows of a person. "" means unknown.
@@ -23,6 +24,22 @@ func sameName(a, b string) bool {
 
 // sameEmail reports whether two addresses are the same. An empty one equals no other.
 func sameEmail(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
+
+// MayFillIn reports whether a client's details may come from the person. Unlike [Person.Match],
+// the phone alone does not suffice: relatives share one, and the e-mails of one would go to the
+// other. The words of one name must contain those of the other. A client whose name is a phone
+// number has no name to contradict, unless several people have that phone.
+func (p Person) MayFillIn(client Person) bool {
+	if !strings.ContainsFunc(client.Name, unicode.IsLetter) {
+		return !p.Shared
+	}
+	person, stored := strings.Fields(p.Name), strings.Fields(client.Name)
+	return len(person) > 0 && (containsAll(person, stored) || containsAll(stored, person))
+}
+
+func containsAll(words, part []string) bool {
+	return !slices.ContainsFunc(part, func(word string) bool { return !slices.Contains(words, word) })
+}
 
 // Agrees reports whether a client has the name of the person or the e-mail address. An address
 // that another person has too says nothing.

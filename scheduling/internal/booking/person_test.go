@@ -56,3 +56,19 @@ func TestMatchPerson(t *testing.T) {
 		require.Equal(t, test.want, test.who.Match(test.clients), test.description)
 	}
 }
+
+// Details of a person go to a client with the same name, written longer or shorter.
+func TestMayFillIn(t *testing.T) {
+	t.Parallel()
+	ana := booking.Person{Name: "ana lima souza"}
+	for _, name := range []string{"ana lima souza", "ana", "ana  souza", "souza ana lima", "ana de lima souza", "+55 11 95555-6666", ""} {
+		require.True(t, ana.MayFillIn(booking.Person{Name: name}), name)
+	}
+	for _, name := range []string{"pedro lima", "an", "maria souza"} {
+		require.False(t, ana.MayFillIn(booking.Person{Name: name}), name)
+	}
+	require.False(t, booking.Person{}.MayFillIn(ana), "without a name")
+	ana.Shared = true
+	require.True(t, ana.MayFillIn(booking.Person{Name: "ana lima"}))
+	require.False(t, ana.MayFillIn(booking.Person{Name: "11 95555-6666"}), "any of those with the number")
+}

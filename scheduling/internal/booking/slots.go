@@ -65,6 +65,7 @@ type slotFinder struct {
 	length       int64
 	step         int64
 	hours        dayHours
+	exceptions   []Exception // of the calendar, in the order of days
 	taken        []busySpan
 	latestEnd    []int64 // latestEnd[i] is the latest blockedUntil of taken[0..i]
 	perDay       []int   // bookings that start on each day
@@ -90,7 +91,7 @@ func newSlotFinder(loc *time.Location, limits Limits, first, last Date) *slotFin
 // the same as both with their buffers not overlapping.
 func (f *slotFinder) loadCalendar(calendar *Calendar) {
 	offer := &calendar.Offer
-	f.calendar = calendar
+	f.calendar, f.exceptions = calendar, orderByDate(f.exceptions[:0], calendar.Exceptions)
 	f.length, f.step = seconds(offer.Duration), seconds(offer.Step)
 	if f.step <= 0 {
 		f.step = f.length
@@ -141,7 +142,7 @@ func (f *slotFinder) eachSlot(date Date, yield func(start int64, remaining int))
 	if f.maxPerDay > 0 && f.bookingsOn(date) >= f.maxPerDay && !f.fullDays {
 		return
 	}
-	f.hours.load(&f.zone, date, f.calendar.Rules, f.calendar.Exceptions)
+	f.hours.load(&f.zone, date, f.calendar.Rules, exceptionsOn(f.exceptions, date))
 	if len(f.hours.windows) == 0 {
 		return
 	}

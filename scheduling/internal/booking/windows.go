@@ -151,6 +151,26 @@ func mergeSpans(spans []span) []span {
 	return spans[:n+1]
 }
 
+// orderByDate appends the exceptions to buffer, in the order of their days.
+func orderByDate(buffer, exceptions []Exception) []Exception {
+	buffer = append(buffer, exceptions...)
+	byDate := func(a, b Exception) int { return cmp.Compare(a.Date, b.Date) }
+	if !slices.IsSortedFunc(buffer, byDate) {
+		slices.SortStableFunc(buffer, byDate)
+	}
+	return buffer
+}
+
+// exceptionsOn returns the exceptions of a day from those that [orderByDate] has ordered.
+func exceptionsOn(ordered []Exception, date Date) []Exception {
+	first, _ := slices.BinarySearchFunc(ordered, date, func(e Exception, d Date) int { return cmp.Compare(e.Date, d) })
+	end := first
+	for end < len(ordered) && ordered[end].Date == date {
+		end++
+	}
+	return ordered[first:end]
+}
+
 // WithinHours reports whether the whole of [start, end) is working time: open by
 // rules or extra hours and not blocked. It may run past midnight into the
 // next day's hours.
@@ -181,10 +201,11 @@ func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, excepti
 // overbooking) counts once.
 func Occupancy(loc *time.Location, first, last Date, rules []Rule, exceptions []Exception, busy []Busy) (available, booked int64) {
 	zone := newZone(loc, first, last)
+	ordered := orderByDate(nil, exceptions)
 	var open, taken []span
 	var hours dayHours
 	for date := first; date <= last; date++ {
-		hours.load(&zone, date, rules, exceptions)
+		hours.load(&zone, date, rules, exceptionsOn(ordered, date))
 		open = append(open, hours.workingSpans()...)
 	}
 	for i := range busy {

@@ -168,6 +168,9 @@ func (n *Notifier) sendReminderText(ctx context.Context, sender messageSender, r
 		ID: reminder.ID.String(), Title: reminder.ServiceName + ", " + emails.FormatTime(locale, reminder.StartAt.In(org.Zone), org.Settings.TimeFormat == "12h"),
 		Locale: locale, Until: reminder.StartAt.UTC(),
 	}}
+	if reminder.DepositStatus == booking.DepositPending { // its client cannot confirm it yet
+		message.Appointment = nil
+	}
 	outcome, err := n.sendText(ctx, sender.peer.ID, message)
 	if errors.Is(err, hub.ErrInvalid) && !isRefusal(err) { // products of other makers may not know questions
 		message.Appointment = nil

@@ -227,27 +227,44 @@ func (n *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 		return err
 	}
 	day := booking.DateOf(freed.Start, org.Zone)
-	entries, err := n.store.MatchingWaitlistEntries(ctx, dbgen.MatchingWaitlistEntriesParams{OrgID: org.ID, Date: day.Time(), ProfessionalID: &freed.Professional})
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		sent, err := n.offerTo(ctx, org, entry, freed, day)
-		if err != nil || sent {
+	page := dbgen.MatchingWaitlistEntriesParams{OrgID: org.ID, Date: day.Time(), ProfessionalID: &freed.Professional}
+	byService := make(map[uuid.UUID]publicbooking.DaySlots)
+	for {
+		entries, err := n.store.MatchingWaitlistEntries(ctx, page)
+		if err != nil || len(entries) == 0 {
 			return err
 		}
+		for _, entry := range entries {
+			page.AfterCreatedAt, page.AfterID = entry.CreatedAt, entry.ID
+			availability, loaded := byService[entry.ServiceID]
+			if !loaded {
+				if availability, err = n.freedSlots(ctx, org, entry.ServiceID, freed, day); err != nil {
+					return err
+				}
+				byService[entry.ServiceID] = availability
+			}
+			sent, err := n.offerTo(ctx, org, entry, freed, availability)
+			if err != nil || sent {
+				return err
+			}
+		}
 	}
-	return nil
 }
 
-// offerTo offers a freed time to a waitlist entry if it is long enough for its service.
-func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.WaitlistEntry, freed store.FreedTime, day booking.Date) (sent bool, err error) {
-	availability, err := n.publicBooking.FreeSlots(ctx, n.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
-	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(availability.Slots) == 0 {
-		return false, nil
+// freedSlots returns what is free for a service on the day of a freed time, or nothing where
+// clients cannot book the service.
+func (n *Notifier) freedSlots(ctx context.Context, org store.Org, service uuid.UUID, freed store.FreedTime, day booking.Date) (publicbooking.DaySlots, error) {
+	availability, err := n.publicBooking.FreeSlots(ctx, n.publicBooking.ClientView(org), publicbooking.Choice{Service: service, Professional: &freed.Professional}, day)
+	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) {
+		return publicbooking.DaySlots{}, nil
 	}
-	if err != nil {
-		return false, err
+	return availability, err
+}
+
+// offerTo offers a freed time to a waitlist entry if its service fits into what is free.
+func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.WaitlistEntry, freed store.FreedTime, availability publicbooking.DaySlots) (sent bool, err error) {
+	if len(availability.Slots) == 0 {
+		return false, nil
 	}
 	slot := availability.Slots[0]
 	for _, candidate := range availability.Slots {

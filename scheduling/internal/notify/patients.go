@@ -92,6 +92,7 @@ func (n *Notifier) SyncPatient(ctx context.Context, payload []byte) error {
 		}
 		var answer struct {
 			Patient *struct{ ID, Name, Email string } `json:"patient"`
+			Matches int                               `json:"matches"` // patients with the phone; 0 = the product does not say
 		}
 		if err := json.Unmarshal(body, &answer); err != nil {
 			return n.handleUnreadPatient(change, err)
@@ -100,7 +101,7 @@ func (n *Notifier) SyncPatient(ctx context.Context, payload []byte) error {
 		if patient == nil || patient.ID != change.PatientID { // another patient with the phone
 			return nil
 		}
-		return n.store.UpdateClientFromPatient(ctx, change, patient.Name, patient.Email)
+		return n.store.UpdateClientFromPatient(ctx, change, patient.Name, patient.Email, answer.Matches > 1)
 	}
 	return nil
 }

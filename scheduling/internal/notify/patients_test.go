@@ -181,3 +181,30 @@ func TestWaitingPatientJobHoldsNoPhone(t *testing.T) {
 	require.Eventually(t, func() bool { return org.Count(waiting) == 0 }, time.Minute, 20*time.Millisecond)
 	require.Equal(t, 1, peer.calls())
 }
+
+// Of a number that several patients have, only the patient with the client's name counts.
+func TestSharedPatientNumberNeedsTheName(t *testing.T) {
+	t.Parallel()
+	peer := &clinicPeer{features: []string{"patient.search"}}
+	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = peer })
+	ids := org.AddClients(object{"name": "Maria Souza"}, object{"name": "11 91111-0000", "phone": "+5511911110000"})
+	update := func(event, phone, answer string) {
+		t.Helper()
+		peer.mu.Lock()
+		peer.patient = answer
+		peer.mu.Unlock()
+		before := peer.calls()
+		require.NoError(t, org.ReceiveEvent(event, "patient.updated", object{"patient_id": "p-1", "changed_fields": []string{"email"}, "phone": phone}))
+		require.Eventually(t, func() bool {
+			return peer.calls() > before && org.Count("hub.jobs where product = 'scheduling' and job = 'patients'") == 0
+		}, time.Minute, 20*time.Millisecond)
+	}
+	email := func(client string) any { return org.OK(200, "GET", "/clients/"+client, nil)["email"] }
+
+	update("evt_1123456789abcdef", "+5511955556666", `{"found":true,"matches":1,"patient":{"id":"p-1","name":"Pedro Lima","email":"pedro@example.com"}}`)
+	require.Nil(t, email(ids[0]), "her son")
+	update("evt_2123456789abcdef", "+5511911110000", `{"found":true,"matches":2,"patient":{"id":"p-1","name":"Pedro Lima","email":"pedro@example.com"}}`)
+	require.Nil(t, email(ids[1]), "it is not sure which of the patients the client is")
+	update("evt_3123456789abcdef", "+5511955556666", `{"found":true,"matches":2,"patient":{"id":"p-1","name":"Maria Lima de Souza","email":"maria@example.com"}}`)
+	require.Equal(t, "maria@example.com", email(ids[0]))
+}

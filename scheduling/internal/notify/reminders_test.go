@@ -176,6 +176,20 @@ func TestReminderWithoutQuestion(t *testing.T) {
 	require.Equal(t, []string{"appointment.created", "appointment.reminded"}, org.EventTypes())
 }
 
+// A reminder of an unpaid appointment asks for no answer: its client cannot confirm it yet.
+func TestReminderOfAnUnpaidAppointmentAsksNothing(t *testing.T) {
+	t.Parallel()
+	m := &messenger{}
+	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })
+	org.OK(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"whatsapp"}, "reminder_offsets_minutes": []int{1440}})
+	id := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))["appointment_id"]
+	org.Exec(`update scheduling.appointments set deposit_status = 'pending', deposit_cents = 2000, hold_until = start_at where id = $1`, id)
+	org.Hub.Clock.Advance(48 * time.Hour)
+	org.RunJob("message-reminders")
+	require.Len(t, m.messages(), 1)
+	require.Nil(t, m.asked[0])
+}
+
 // A process that died while a message was being sent leaves a claim, and nobody knows
 // whether it arrived.
 func TestClaimedReminderIsNotRepeated(t *testing.T) {

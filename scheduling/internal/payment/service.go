@@ -125,7 +125,7 @@ func (s *Service) BookCollectingDeposit(ctx context.Context, request store.NewAp
 		if err := s.checkCurrency(request.Org.Currency); err != nil {
 			return booked, nil, err
 		}
-		held, err := s.store.HoldSlot(ctx, request, providerHoldTTL)
+		held, err := s.store.HoldSlot(ctx, request, store.HoldTerms{TTL: providerHoldTTL})
 		if err == nil {
 			booked, deposit, err = s.bookHeld(ctx, request, held, payer)
 		}

@@ -96,7 +96,7 @@ const CodeRequired = "proof_of_work_required"
 
 // RequiredError is the 422 for a request without a valid, unused answer.
 func RequiredError() *hub.Error {
-	problem := hub.Errorf(hub.ErrInvalid, CodeRequired, "This business wants a solved challenge with every booking; each counts once.")
+	problem := hub.Errorf(hub.ErrInvalid, CodeRequired, "This business wants a solved challenge with every booking, hold and waiting list entry; each counts once.")
 	problem.Fields = []hub.FieldError{{Location: "body.altcha", Message: "must be the answer to a new challenge"}}
 	return problem
 }

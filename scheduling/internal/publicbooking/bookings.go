@@ -2,6 +2,8 @@ package publicbooking
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"time"
@@ -163,8 +165,9 @@ func (s *Service) PaySandboxDeposit(ctx context.Context, booked Booking) error {
 const formHoldTTL = 5 * time.Minute
 
 // Hold reserves an offered time for a client, replacing the client's previous hold
-// (zero: none). A time that is not offered is a *[booking.SlotTakenError].
-func (s *Service) Hold(ctx context.Context, org store.Org, choice Choice, start time.Time, previousHold uuid.UUID) (store.HeldSlot, error) {
+// (zero: none). Where the organization requires one, it takes a proof of work. The live holds of
+// the client's network address are limited. A time that is not offered is a *[booking.SlotTakenError].
+func (s *Service) Hold(ctx context.Context, org store.Org, choice Choice, start time.Time, previousHold uuid.UUID, proof string) (store.HeldSlot, error) {
 	switch {
 	case !org.Settings.BookingEnabled:
 		return store.HeldSlot{}, bookingDisabledError()
@@ -174,10 +177,28 @@ func (s *Service) Hold(ctx context.Context, org store.Org, choice Choice, start 
 	if err := s.host.RateLimiter.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
 		return store.HeldSlot{}, err
 	}
+	solved, err := s.verifyProof(org, proof)
+	if err != nil {
+		return store.HeldSlot{}, err
+	}
 	return s.store.HoldSlot(ctx, store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true}, Start: start, HoldID: previousHold,
 		Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone),
-	}, formHoldTTL)
+	}, store.HoldTerms{
+		TTL: formHoldTTL, AddressHash: s.addressHash(module.ClientIP(ctx)),
+		Check: func(ctx context.Context, tx *store.Tx) error { return spendProof(ctx, tx, org, solved) },
+	})
+}
+
+// addressHash returns what is stored of a client's network address: only equal ones are found by
+// it. It is nil for an unknown address.
+func (s *Service) addressHash(address string) []byte {
+	if address == "" {
+		return nil
+	}
+	mac := hmac.New(sha256.New, s.host.Sealer.Derive("hold addresses"))
+	mac.Write([]byte(address))
+	return mac.Sum(nil)
 }
 
 func bookingDisabledError() *hub.Error {

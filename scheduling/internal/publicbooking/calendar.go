@@ -66,10 +66,13 @@ func (s *Service) feedSecret(professional store.Professional) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// A feed contains the past month and the coming year.
+// A feed contains the past month and the coming year. Cancelled appointments stay for a week, in
+// which calendar programs see that they are cancelled. If there are too many entries, the oldest
+// are left out.
 const (
 	feedPast       = 30 * 24 * time.Hour
 	feedFuture     = 365 * 24 * time.Hour
+	feedCancelled  = 7 * 24 * time.Hour
 	maxFeedEntries = 5000
 )
 
@@ -91,9 +94,9 @@ func (s *Service) Feed(ctx context.Context, professional uuid.UUID, secret strin
 	if err != nil {
 		return nil, err
 	}
-	since, until := s.host.Now().Add(-feedPast), s.host.Now().Add(feedFuture)
-	rows, err := s.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
-		OrgID: org.ID, ProfessionalID: &p.ID, Since: &since, Until: &until, Statuses: []string{}, RowLimit: maxFeedEntries,
+	now := s.host.Now()
+	rows, err := s.store.FeedAppointments(ctx, dbgen.FeedAppointmentsParams{
+		OrgID: org.ID, ProfessionalID: p.ID, Now: now, Since: now.Add(-feedPast), Until: now.Add(feedFuture), CancelledSince: now.Add(-feedCancelled), RowLimit: maxFeedEntries,
 	})
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ func (s *Service) challengeKey(org store.Org) []byte {
 	return s.host.Sealer.Derive("proof of work " + org.ID.String())
 }
 
-// NewChallenge returns a proof-of-work challenge for one booking.
+// NewChallenge returns a proof-of-work challenge for one booking, hold or waitlist entry.
 func (s *Service) NewChallenge(org store.Org) proofofwork.Challenge {
 	random := make([]byte, 24)
 	_, _ = rand.Read(random) // it never fails
@@ -27,7 +27,7 @@ func (s *Service) NewChallenge(org store.Org) proofofwork.Challenge {
 	return proofofwork.New(s.challengeKey(org), random[:16], number, s.host.Now().Add(challengeTTL))
 }
 
-// verifyProof checks a booking's proof of work, where the organization requires one.
+// verifyProof checks a request's proof of work, where the organization requires one.
 func (s *Service) verifyProof(org store.Org, answer string) (proofofwork.Solved, error) {
 	if !org.Settings.ProofOfWork {
 		return proofofwork.Solved{}, nil

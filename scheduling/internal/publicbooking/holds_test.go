@@ -137,3 +137,32 @@ func TestFiftyConcurrentHolds(t *testing.T) {
 	})
 	require.Equal(t, map[int]int{409: 5, 429: 20}, limited, "an address cannot keep others out")
 }
+
+// An address has a few holds at a time. Replaced, booked and expired ones do not count.
+func TestLiveHoldsPerAddress(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	guest := org.Guest()
+	at := func(i int) object {
+		return object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(time.Duration(i) * 30 * time.Minute)}
+	}
+	var last object
+	for i := range 3 {
+		last = guest.OK(201, "POST", org.PublicPath("/hold"), at(i))
+	}
+	guest.Refused(409, "too_many_holds", "POST", org.PublicPath("/hold"), at(3))
+	moved := at(3)
+	moved["hold_id"] = last["hold_id"]
+	guest.OK(201, "POST", org.PublicPath("/hold"), moved)
+	org.Hub.Clock.Advance(5 * time.Minute)
+	require.Equal(t, map[int]int{201: 3, 409: 3}, moduletest.SendTogether(6, numbered(func(i int) answer {
+		response, _ := guest.Try("POST", org.PublicPath("/hold"), at(i))
+		return response
+	})))
+}
+
+// numbered passes each call its number.
+func numbered(send func(i int) answer) func() answer {
+	var calls atomic.Int64
+	return func() answer { return send(int(calls.Add(1) - 1)) }
+}

@@ -85,3 +85,30 @@ func TestPageWithProofOfWork(t *testing.T) {
 	require.Equal(t, done.Text, org.SubmitBookingForm(form).Text, "sent again it is the same booking")
 	require.Len(t, org.List("/appointments"), 1)
 }
+
+// A hold and a place on the waiting list take a solved challenge too: without one, a program
+// could keep every time from clients.
+func TestProofOfWorkOfHoldsAndWaitlist(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	guest := org.Guest()
+	const code = "proof_of_work_required"
+	org.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true, "waitlist_enabled": true})
+	solve := func() string {
+		return schedulingtest.SolveChallenge(t, guest.Call("GET", org.PublicPath("/challenge"), nil).Text)
+	}
+	hold := object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(0)}
+	wait := org.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com")
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/hold"), hold)
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/waitlist"), wait)
+	hold["altcha"] = solve()
+	guest.OK(201, "POST", org.PublicPath("/hold"), hold)
+	hold["start_at"] = org.At(time.Hour)
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/hold"), hold) // spent
+	wait["altcha"] = solve()
+	entry := guest.OK(201, "POST", org.PublicPath("/waitlist"), wait)
+	require.Equal(t, entry["id"], guest.OK(201, "POST", org.PublicPath("/waitlist"), wait)["id"], "sent again it is the same entry")
+	wait["last_date"] = "2026-03-04"
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/waitlist"), wait)
+	require.Equal(t, 1, org.Count("scheduling.waitlist where org_id = $1", org.ID))
+}

@@ -215,6 +215,9 @@ func (s *Service) NextSlots(ctx context.Context, view View, choice Choice, after
 			return nil, nil, err
 		}
 		for ; day <= end; day++ {
+			if err := ctx.Err(); err != nil { // computing takes no query that would notice it
+				return nil, nil, err
+			}
 			for _, slot := range booking.FreeSlots(view.Org.Zone, view.Limits, day, calendars) {
 				if !slot.Start.After(after) {
 					continue

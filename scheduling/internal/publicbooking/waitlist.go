@@ -9,13 +9,14 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/proofofwork"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // JoinWaitlist adds a client to the waitlist for a range of days. A repeated request
-// returns the same entry.
-func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
+// returns the same entry. Where the organization requires one, a new entry takes a proof of work.
+func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date, proof string) (id uuid.UUID, err error) {
 	today := booking.DateOf(s.host.Now(), org.Zone)
 	switch {
 	case !org.Settings.BookingEnabled:
@@ -29,6 +30,10 @@ func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice
 	case last-first > maxWaitlistDays:
 		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
 	}
+	solved, err := s.verifyProof(org, proof)
+	if err != nil {
+		return id, err
+	}
 	err = s.store.InTx(ctx, "joining the waitlist", func(tx *store.Tx) error {
 		offers, err := store.LoadOffers(ctx, tx.DB, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
 		if err != nil {
@@ -36,6 +41,10 @@ func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice
 		}
 		if len(offers) == 0 {
 			return hub.Invalid("body.service_id", "is not offered by anybody")
+		}
+		spent := spendProof(ctx, tx, org, solved) // in the order of locks; a repeated request has spent it before
+		if spent != nil && !hub.HasCode(spent, proofofwork.CodeRequired) {
+			return spent
 		}
 		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
@@ -50,6 +59,9 @@ func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice
 		})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
+		}
+		if spent != nil {
+			return spent
 		}
 		entries, err := tx.CountWaitlistEntries(ctx, org.ID, client.ID)
 		if err != nil {

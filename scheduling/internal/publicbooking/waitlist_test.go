@@ -81,3 +81,24 @@ func TestFreedTimeIsOfferedOnce(t *testing.T) {
 	offer(uuid.Nil) // a run of an earlier version
 	require.Equal(t, 3, offered())
 }
+
+// A freed time is offered to whoever it fits, also behind many entries that it does not fit.
+func TestWaitlistBehindEntriesThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	guest := org.Guest()
+	org.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true})
+	long := org.OK(201, "POST", "/services", object{"name": "Day spa", "duration_minutes": 480, "price": 10})["id"].(string)
+	org.OK(200, "PUT", "/professionals/"+org.ProfessionalID+"/services", object{"service_ids": []string{org.ServiceID, long}})
+	booked := org.Book(0)
+	unfit := org.WaitlistBody("2026-03-02", "2026-03-03", "long@example.com")
+	unfit["service_id"] = long
+	id := guest.OK(201, "POST", org.PublicPath("/waitlist"), unfit)["id"]
+	org.Exec(`insert into scheduling.waitlist select (jsonb_populate_record(w, jsonb_build_object('id', gen_random_uuid()))).*
+		from scheduling.waitlist w, generate_series(1, 120) where w.id = $1`, id)
+	org.Hub.Clock.Advance(time.Second)
+	guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-02", "2026-03-02", "fits@example.com"))
+	org.Transition(200, "cancel", booked, object{})
+	org.WaitForJobs()
+	org.WaitForEmails("fits@example.com", 1)
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"time"
@@ -29,15 +30,34 @@ type HeldSlot struct {
 // running. Repeating it later returns the first one's answer.
 var ErrRequestInProgress = hub.Errorf(hub.ErrConflict, "request_under_way", "The same request is being worked at; ask again in a moment.")
 
+// HoldTerms are the terms of a hold.
+type HoldTerms struct {
+	TTL         time.Duration
+	AddressHash []byte                                  // of the client's network address, whose live holds are limited; nil: no limit
+	Check       func(ctx context.Context, tx *Tx) error // may refuse the hold, in its transaction; nil: no further check
+}
+
+// maxHoldsPerAddress is how many live holds a network address has with an organization. A client
+// needs one; a few clients may share an address.
+const maxHoldsPerAddress = 3
+
 // HoldSlot reserves an offered time, replacing the hold the request names. If the
 // request admits a client, it also checks that they may book. A request with an
 // idempotency key has one hold; while it lasts, or once it is booked, the error is
 // [ErrRequestInProgress]. Other errors are those of [Store.Book].
-func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.Duration) (HeldSlot, error) {
+func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, terms HoldTerms) (HeldSlot, error) {
 	var held HeldSlot
 	err := s.InTx(ctx, "holding a time", func(tx *Tx) error {
 		id, err := tx.claimRequestHold(ctx, request)
 		if err != nil {
+			return err
+		}
+		if terms.Check != nil {
+			if err := terms.Check(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if err := tx.checkHoldsOfAddress(ctx, request, terms.AddressHash); err != nil {
 			return err
 		}
 		offers, err := LoadOffers(ctx, tx.DB, request.Org.ID, request.ServiceChoice)
@@ -49,13 +69,29 @@ func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.D
 				return err
 			}
 		}
-		held, err = tx.storeHold(ctx, id, request, offers, ttl)
+		held, err = tx.storeHold(ctx, id, request, offers, terms)
 		return err
 	})
 	if isSlotConflict(err) {
 		err = s.slotTakenError(ctx, request.Org, request.ServiceChoice, request.Start, request.Limits, nil)
 	}
 	return held, err
+}
+
+// checkHoldsOfAddress refuses a hold of an address that has too many. The hold that the request
+// replaces does not count.
+func (t *Tx) checkHoldsOfAddress(ctx context.Context, request NewAppointment, addressHash []byte) error {
+	if addressHash == nil {
+		return nil
+	}
+	if err := t.LockAdvisoryKeys(ctx, []string{"holds " + request.Org.ID.String() + " " + hex.EncodeToString(addressHash)}); err != nil {
+		return err
+	}
+	live, err := t.CountHoldsOfAddress(ctx, dbgen.CountHoldsOfAddressParams{OrgID: request.Org.ID, AddressHash: addressHash, Now: t.now, ExceptID: request.HoldID})
+	if err == nil && live >= maxHoldsPerAddress {
+		err = hub.Errorf(hub.ErrConflict, "too_many_holds", "Your network address holds %d times already. Book one of them, send the hold_id of one to replace it, or wait until one expires.", live)
+	}
+	return err
 }
 
 // claimRequestHold returns the id of the request's hold. For a request with an
@@ -126,7 +162,7 @@ func (t *Tx) dryRunAdmitClient(ctx context.Context, request NewAppointment) erro
 	return err
 }
 
-func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []ServiceOffer, ttl time.Duration) (HeldSlot, error) {
+func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []ServiceOffer, terms HoldTerms) (HeldSlot, error) {
 	offers, err := t.consumeHold(ctx, &request, offers)
 	if err != nil {
 		return HeldSlot{}, err
@@ -137,11 +173,11 @@ func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment
 	}
 	held := HeldSlot{
 		ID: id, Professional: chosen.ProfessionalID, Service: chosen.Service.Name, Start: request.Start, End: request.Start.Add(placement.offer.Duration),
-		Price: placement.offer.Price, Deposit: placement.offer.DepositAmount, ExpiresAt: t.now.Add(ttl),
+		Price: placement.offer.Price, Deposit: placement.offer.DepositAmount, ExpiresAt: t.now.Add(terms.TTL),
 	}
 	return held, t.CreateHold(ctx, dbgen.CreateHoldParams{
 		OrgID: request.Org.ID, ID: held.ID, ProfessionalID: held.Professional, ServiceID: request.Service, StartAt: held.Start, EndAt: held.End,
-		CreatedAt: t.now, ExpiresAt: held.ExpiresAt,
+		CreatedAt: t.now, ExpiresAt: held.ExpiresAt, AddressHash: terms.AddressHash,
 	})
 }
 

@@ -14,7 +14,8 @@ import (
 // deadlocks:
 //
 //  1. what identifies a repeated request: its Idempotency-Key, its source_id
-//     ([Tx.findRepeatedBooking]), its own hold ([Tx.claimRequestHold]), its proof of work
+//     ([Tx.findRepeatedBooking]), its own hold ([Tx.claimRequestHold]), its proof of work;
+//     then the network address of a hold ([Tx.checkHoldsOfAddress])
 //  2. the client's contacts: [Tx.lockContacts]
 //  3. a hold that a booking or another hold replaces
 //  4. professionals' time ([Tx.LockProfessionalTime]), the lowest id first; if any

@@ -256,7 +256,8 @@ func (t *Tx) handlePatientCreated(ctx context.Context, org uuid.UUID, p patientE
 }
 
 // updateMatchingClient updates name and address of the client who is the patient, where the
-// stored ones came from the clinic or are missing. n is the number of updated clients.
+// stored ones came from the clinic or are missing. The client must have the patient's name; see
+// [booking.Person.MayFillIn]. n is the number of updated clients.
 func (t *Tx) updateMatchingClient(ctx context.Context, org uuid.UUID, p patientEvent) (n int64, err error) {
 	clients, err := t.clientsWithPhones(ctx, org, p.Phone)
 	if err != nil {
@@ -266,7 +267,9 @@ func (t *Tx) updateMatchingClient(ctx context.Context, org uuid.UUID, p patientE
 	if err != nil {
 		return 0, err
 	}
-	if clients = matchingClients(person, clients); len(clients) != 1 {
+	byName := person
+	byName.Shared = false // MayFillIn requires the name anyway
+	if clients = matchingClients(byName, clients); len(clients) != 1 || !person.MayFillIn(personsOf(clients)[0]) {
 		return 0, nil
 	}
 	p.Name = names.Clean(p.Name)
@@ -342,10 +345,11 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 
 const nameSourceClinic = "clinic"
 
-// UpdateClientFromPatient stores the name and address the clinic answered.
-func (s *Store) UpdateClientFromPatient(ctx context.Context, change PatientChange, name, email string) error {
+// UpdateClientFromPatient stores the name and address the clinic answered. phoneShared reports
+// whether several patients have the phone.
+func (s *Store) UpdateClientFromPatient(ctx context.Context, change PatientChange, name, email string, phoneShared bool) error {
 	return s.InTx(ctx, "refreshing a client", func(tx *Tx) error {
-		_, err := tx.updateMatchingClient(ctx, change.Org, patientEvent{Phone: change.Phone, Name: name, Email: email})
+		_, err := tx.updateMatchingClient(ctx, change.Org, patientEvent{Phone: change.Phone, Name: name, Email: email, PhoneShared: phoneShared})
 		return err
 	})
 }

@@ -284,6 +284,21 @@ func TestNewPatients(t *testing.T) {
 	require.Equal(t, "staff", source(org, ids[1]))
 }
 
+// A relative with the same phone is another person: booking with that phone must not write to
+// the relative's address.
+func TestNewPatientIsNotARelativeWithTheSamePhone(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookableAlone(t)
+	ids := org.AddClients(object{"name": "Maria Souza"}, object{"name": "+55 11 91111-0000", "phone": "+5511911110000"})
+	created := func(id, phone, name string) error {
+		return org.ReceiveEvent(id, "patient.created", object{"patient_id": "p", "phone": phone, "name": name, "email": "pedro@example.com", "cpf": nil})
+	}
+	require.ErrorIs(t, created("evt_1123456789abcdef", "+5511955556666", "Pedro Lima"), module.ErrIgnored)
+	require.Nil(t, org.OK(200, "GET", "/clients/"+ids[0], nil)["email"])
+	require.NoError(t, created("evt_2123456789abcdef", "+5511911110000", "Pedro Lima"))
+	require.Equal(t, "pedro@example.com", org.OK(200, "GET", "/clients/"+ids[1], nil)["email"], "nothing but the number was known")
+}
+
 // source is the origin of a client's address.
 func source(org *schedulingtest.Bookable, client string) (source string) {
 	org.T.Helper()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -18,9 +19,24 @@ type ProfessionalWithServices = dbgen.ListProfessionalsRow
 // ProfessionalService is a service with a professional's own duration and price.
 type ProfessionalService = dbgen.ListProfessionalServicesRow
 
-// AddProfessional stores a new professional; without a position at the end of the list.
-func (d DB) AddProfessional(ctx context.Context, professional Professional, position *int) error {
-	return d.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
+// maxProfessionals is how many professionals an organization has. Searches for free times read the
+// calendars of all of them.
+const maxProfessionals = 500
+
+// AddProfessional stores a new professional; without a position at the end of the list. Beyond
+// the most that an organization can have it is a [hub.ErrConflict].
+func (t *Tx) AddProfessional(ctx context.Context, professional Professional, position *int) error {
+	if err := t.LockAdvisoryKeys(ctx, []string{"professionals " + professional.OrgID.String()}); err != nil {
+		return err
+	}
+	count, err := t.CountProfessionals(ctx, professional.OrgID)
+	if err != nil {
+		return err
+	}
+	if count >= maxProfessionals {
+		return hub.Errorf(hub.ErrConflict, "too_many_professionals", "The organization has %d professionals, the most it can have. Remove one of them first.", count)
+	}
+	return t.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
 		OrgID: professional.OrgID, ID: professional.ID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio,
 		Specialty: professional.Specialty, AvatarUrl: professional.AvatarUrl, Color: professional.Color, IsActive: professional.IsActive,
 		AcceptsOnlineBooking: professional.AcceptsOnlineBooking, MaxBookingsPerDay: professional.MaxBookingsPerDay, Position: position,

@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -42,9 +46,34 @@ func (d DB) ExceptionsBetween(ctx context.Context, org uuid.UUID, first, last bo
 	return d.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
 }
 
+// maxExceptionsPerDay is how many exceptions a professional has on a day. Searches for free times
+// read all of them.
+const maxExceptionsPerDay = 20
+
+// prepareExceptions takes the lock of the professional's time: a booking under way and a new
+// block see each other. A day that has too many exceptions is a [hub.ErrConflict].
+func (t *Tx) prepareExceptions(ctx context.Context, exception ScheduleException, first, last booking.Date) error {
+	if err := t.LockProfessionalTime(ctx, exception.ProfessionalID); err != nil {
+		return err
+	}
+	full, err := t.FullExceptionDay(ctx, dbgen.FullExceptionDayParams{
+		OrgID: exception.OrgID, ProfessionalID: exception.ProfessionalID, First: first.Time(), Last: last.Time(), ID: exception.ID, MaxCount: maxExceptionsPerDay,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return hub.Errorf(hub.ErrConflict, "too_many_exceptions", "The professional has %d exceptions on %s, the most a day can have. Delete one of them or change its times instead.", maxExceptionsPerDay, full.Format(time.DateOnly))
+}
+
 // AddExceptions stores the exception for each day from first to last and returns the
 // ids in the order of the days.
 func (t *Tx) AddExceptions(ctx context.Context, exception ScheduleException, first, last booking.Date) ([]uuid.UUID, error) {
+	if err := t.prepareExceptions(ctx, exception, first, last); err != nil {
+		return nil, err
+	}
 	params := dbgen.CreateExceptionsParams{
 		OrgID: exception.OrgID, ProfessionalID: exception.ProfessionalID, ExceptionType: exception.ExceptionType, StartMinute: exception.StartMinute, EndMinute: exception.EndMinute, Reason: exception.Reason,
 	}
@@ -56,6 +85,10 @@ func (t *Tx) AddExceptions(ctx context.Context, exception ScheduleException, fir
 
 // SaveException stores a changed exception.
 func (t *Tx) SaveException(ctx context.Context, exception ScheduleException) (ScheduleException, error) {
+	day := booking.NewDate(exception.Date.Date())
+	if err := t.prepareExceptions(ctx, exception, day, day); err != nil {
+		return ScheduleException{}, err
+	}
 	return t.UpdateException(ctx, dbgen.UpdateExceptionParams{
 		OrgID: exception.OrgID, ID: exception.ID, ProfessionalID: exception.ProfessionalID, Date: exception.Date, ExceptionType: exception.ExceptionType,
 		StartMinute: exception.StartMinute, EndMinute: exception.EndMinute, Reason: exception.Reason, UpdatedAt: t.now,

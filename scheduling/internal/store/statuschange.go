@@ -95,8 +95,11 @@ func (t *Tx) applyAction(ctx context.Context, action booking.Action, change Appo
 			return err
 		}
 	}
+	if action == booking.Confirm && before.DepositStatus == booking.DepositPending && (change.By.Kind == booking.ActorClient || change.By.Kind == booking.ActorIntegration) {
+		return errConfirmNeedsDeposit // a confirmed appointment would keep its time without the deposit
+	}
 	if action == booking.Reopen && before.Status == booking.NoShow && !before.Overbooked {
-		if err := t.checkSlotFree(ctx, change.Org, before); err != nil {
+		if err := t.takeFreeSeat(ctx, change.Org, before); err != nil {
 			return err
 		}
 	}
@@ -115,11 +118,18 @@ func (t *Tx) applyAction(ctx context.Context, action booking.Action, change Appo
 	return t.applyActionEffects(ctx, action, change, before)
 }
 
-// checkSlotFree checks that the time of a restored appointment is still free. Where the
-// professional no longer offers the service, the database constraint decides.
-func (t *Tx) checkSlotFree(ctx context.Context, org Org, appointment Appointment) error {
-	_, _, err := t.findFormerPlacement(ctx, org, appointment)
-	return err
+// errConfirmNeedsDeposit is returned where a client would confirm an unpaid appointment.
+var errConfirmNeedsDeposit = hub.Errorf(hub.ErrConflict, "deposit_due", "The deposit of this appointment is not paid. Confirm it once the deposit is paid; staff can confirm it before that.")
+
+// takeFreeSeat stores a free seat with an appointment that is restored: in a group, its former
+// seat may be another client's. Where the professional no longer offers the service, the
+// database constraint decides.
+func (t *Tx) takeFreeSeat(ctx context.Context, org Org, appointment Appointment) error {
+	placement, offered, err := t.findFormerPlacement(ctx, org, appointment)
+	if err != nil || !offered {
+		return err
+	}
+	return t.SetAppointmentSeat(ctx, dbgen.SetAppointmentSeatParams{OrgID: org.ID, ID: appointment.ID, Seat: placement.seat, Capacity: placement.offer.Capacity})
 }
 
 // findFormerPlacement finds the seat of an appointment that is restored. offered is

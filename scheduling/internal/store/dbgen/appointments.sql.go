@@ -378,6 +378,91 @@ func (q *Queries) EditAppointment(ctx context.Context, arg EditAppointmentParams
 	return err
 }
 
+const feedAppointments = `-- name: FeedAppointments :many
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
+and start_at >= $3::timestamptz and start_at < $4::timestamptz
+and (status <> 'cancelled' or cancelled_at >= $5::timestamptz)
+order by start_at < $6::timestamptz, case when start_at >= $6 then start_at end, start_at desc, id
+limit $7::int
+`
+
+type FeedAppointmentsParams struct {
+	OrgID          uuid.UUID
+	ProfessionalID uuid.UUID
+	Since          time.Time
+	Until          time.Time
+	CancelledSince time.Time
+	Now            time.Time
+	RowLimit       int
+}
+
+// What comes is first, the nearest before others; then what was, the latest before others.
+func (q *Queries) FeedAppointments(ctx context.Context, arg FeedAppointmentsParams) ([]AppointmentDetail, error) {
+	rows, err := q.db.Query(ctx, feedAppointments,
+		arg.OrgID,
+		arg.ProfessionalID,
+		arg.Since,
+		arg.Until,
+		arg.CancelledSince,
+		arg.Now,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AppointmentDetail{}
+	for rows.Next() {
+		var i AppointmentDetail
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.ClientID,
+			&i.ProfessionalID,
+			&i.ServiceID,
+			&i.StartAt,
+			&i.EndAt,
+			&i.PriceCents,
+			&i.Status,
+			&i.Source,
+			&i.Notes,
+			&i.CancelReason,
+			&i.CancelledBy,
+			&i.CancelledAt,
+			&i.ConfirmedAt,
+			&i.CompletedAt,
+			&i.NoShowAt,
+			&i.RescheduledCount,
+			&i.OriginalStartAt,
+			&i.DepositStatus,
+			&i.DepositCents,
+			&i.DepositDeadline,
+			&i.PaidCents,
+			&i.NeedsRefund,
+			&i.Version,
+			&i.TokenVersion,
+			&i.IcsSequence,
+			&i.Overbooked,
+			&i.Locale,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ClientName,
+			&i.ClientPhone,
+			&i.ClientEmail,
+			&i.ProfessionalName,
+			&i.ServiceName,
+			&i.ServiceColor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertHistoryEntry = `-- name: InsertHistoryEntry :exec
 insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
     from_start_at, to_start_at, from_professional_id, to_professional_id, reason,
@@ -785,6 +870,27 @@ func (q *Queries) RestoreAppointment(ctx context.Context, arg RestoreAppointment
 		arg.Seat,
 		arg.Capacity,
 		arg.Now,
+		arg.OrgID,
+		arg.ID,
+	)
+	return err
+}
+
+const setAppointmentSeat = `-- name: SetAppointmentSeat :exec
+update scheduling.appointments set seat = $1, capacity = $2 where org_id = $3 and id = $4
+`
+
+type SetAppointmentSeatParams struct {
+	Seat     int
+	Capacity int
+	OrgID    uuid.UUID
+	ID       uuid.UUID
+}
+
+func (q *Queries) SetAppointmentSeat(ctx context.Context, arg SetAppointmentSeatParams) error {
+	_, err := q.db.Exec(ctx, setAppointmentSeat,
+		arg.Seat,
+		arg.Capacity,
 		arg.OrgID,
 		arg.ID,
 	)

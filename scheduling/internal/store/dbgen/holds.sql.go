@@ -12,8 +12,32 @@ import (
 	"github.com/google/uuid"
 )
 
+const countHoldsOfAddress = `-- name: CountHoldsOfAddress :one
+select count(*)::int from scheduling.holds where org_id = $1 and address_hash = $2::bytea and expires_at > $3::timestamptz and id <> $4
+`
+
+type CountHoldsOfAddressParams struct {
+	OrgID       uuid.UUID
+	AddressHash []byte
+	Now         time.Time
+	ExceptID    uuid.UUID
+}
+
+func (q *Queries) CountHoldsOfAddress(ctx context.Context, arg CountHoldsOfAddressParams) (int, error) {
+	row := q.db.QueryRow(ctx, countHoldsOfAddress,
+		arg.OrgID,
+		arg.AddressHash,
+		arg.Now,
+		arg.ExceptID,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const createHold = `-- name: CreateHold :exec
-insert into scheduling.holds (org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
+insert into scheduling.holds (org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at, address_hash)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type CreateHoldParams struct {
@@ -25,6 +49,7 @@ type CreateHoldParams struct {
 	EndAt          time.Time
 	CreatedAt      time.Time
 	ExpiresAt      time.Time
+	AddressHash    []byte
 }
 
 func (q *Queries) CreateHold(ctx context.Context, arg CreateHoldParams) error {
@@ -37,6 +62,7 @@ func (q *Queries) CreateHold(ctx context.Context, arg CreateHoldParams) error {
 		arg.EndAt,
 		arg.CreatedAt,
 		arg.ExpiresAt,
+		arg.AddressHash,
 	)
 	return err
 }
@@ -80,7 +106,7 @@ func (q *Queries) IsHoldActive(ctx context.Context, arg IsHoldActiveParams) (boo
 }
 
 const lockHold = `-- name: LockHold :one
-select org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at from scheduling.holds where org_id = $1 and id = $2 and expires_at > $3::timestamptz for update
+select org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at, address_hash from scheduling.holds where org_id = $1 and id = $2 and expires_at > $3::timestamptz for update
 `
 
 type LockHoldParams struct {
@@ -101,6 +127,7 @@ func (q *Queries) LockHold(ctx context.Context, arg LockHoldParams) (Hold, error
 		&i.EndAt,
 		&i.CreatedAt,
 		&i.ExpiresAt,
+		&i.AddressHash,
 	)
 	return i, err
 }

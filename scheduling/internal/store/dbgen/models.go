@@ -155,6 +155,7 @@ type Hold struct {
 	EndAt          time.Time
 	CreatedAt      time.Time
 	ExpiresAt      time.Time
+	AddressHash    []byte
 }
 
 type Idempotency struct {

@@ -38,6 +38,17 @@ func (q *Queries) AddProfessionalServices(ctx context.Context, arg AddProfession
 	return err
 }
 
+const countProfessionals = `-- name: CountProfessionals :one
+select count(*)::int from scheduling.professionals where org_id = $1 and deleted_at is null
+`
+
+func (q *Queries) CountProfessionals(ctx context.Context, orgID uuid.UUID) (int, error) {
+	row := q.db.QueryRow(ctx, countProfessionals, orgID)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const createProfessional = `-- name: CreateProfessional :exec
 insert into scheduling.professionals (org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active,
     accepts_online_booking, max_bookings_per_day, position)

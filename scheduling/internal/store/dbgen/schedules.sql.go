@@ -146,6 +146,36 @@ func (q *Queries) DeleteRules(ctx context.Context, orgID uuid.UUID, professional
 	return result.RowsAffected(), nil
 }
 
+const fullExceptionDay = `-- name: FullExceptionDay :one
+select x.date from scheduling.schedule_exceptions x where x.org_id = $1 and x.professional_id = $2 and x.date between $3 and $4
+and not exists (select from scheduling.schedule_exceptions e where e.org_id = x.org_id and e.id = $5 and e.professional_id = x.professional_id and e.date = x.date)
+group by x.date having count(*) >= $6::int order by x.date limit 1
+`
+
+type FullExceptionDayParams struct {
+	OrgID          uuid.UUID
+	ProfessionalID uuid.UUID
+	First          time.Time
+	Last           time.Time
+	ID             uuid.UUID
+	MaxCount       int
+}
+
+// The first day with as many exceptions as there may be, for one that is new there.
+func (q *Queries) FullExceptionDay(ctx context.Context, arg FullExceptionDayParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, fullExceptionDay,
+		arg.OrgID,
+		arg.ProfessionalID,
+		arg.First,
+		arg.Last,
+		arg.ID,
+		arg.MaxCount,
+	)
+	var date time.Time
+	err := row.Scan(&date)
+	return date, err
+}
+
 const listExceptions = `-- name: ListExceptions :many
 select org_id, id, professional_id, date, exception_type, start_minute, end_minute, reason, created_at, updated_at from scheduling.schedule_exceptions where org_id = $1 and date between $2 and $3
 and ($4::uuid is null or professional_id = $4)

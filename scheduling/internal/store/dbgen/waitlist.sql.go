@@ -115,6 +115,7 @@ const matchingWaitlistEntries = `-- name: MatchingWaitlistEntries :many
 select w.org_id, w.id, w.service_id, w.professional_id, w.client_id, w.first_date, w.last_date, w.created_at, w.offered_at, w.contact_name, w.contact_email, w.offer_id from scheduling.waitlist w where w.org_id = $1 and w.offered_at is null and $2::date between w.first_date and w.last_date
 and (w.professional_id is null or w.professional_id = $3)
 and exists (select from scheduling.professional_services s where s.org_id = w.org_id and s.professional_id = $3 and s.service_id = w.service_id)
+and (w.created_at, w.id) > ($4::timestamptz, $5::uuid)
 order by w.created_at, w.id limit 50
 `
 
@@ -122,10 +123,18 @@ type MatchingWaitlistEntriesParams struct {
 	OrgID          uuid.UUID
 	Date           time.Time
 	ProfessionalID *uuid.UUID
+	AfterCreatedAt time.Time
+	AfterID        uuid.UUID
 }
 
 func (q *Queries) MatchingWaitlistEntries(ctx context.Context, arg MatchingWaitlistEntriesParams) ([]WaitlistEntry, error) {
-	rows, err := q.db.Query(ctx, matchingWaitlistEntries, arg.OrgID, arg.Date, arg.ProfessionalID)
+	rows, err := q.db.Query(ctx, matchingWaitlistEntries,
+		arg.OrgID,
+		arg.Date,
+		arg.ProfessionalID,
+		arg.AfterCreatedAt,
+		arg.AfterID,
+	)
 	if err != nil {
 		return nil, err
 	}

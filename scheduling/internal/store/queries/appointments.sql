@@ -34,6 +34,14 @@ and (sqlc.narg('client_id')::uuid is null or client_id = sqlc.narg('client_id'))
 order by case when @descending::bool then start_at end desc, start_at, id
 limit @row_limit::int offset @row_offset::int;
 
+-- name: FeedAppointments :many
+-- What comes is first, the nearest before others; then what was, the latest before others.
+select * from scheduling.appointment_details where org_id = @org_id and professional_id = @professional_id
+and start_at >= @since::timestamptz and start_at < @until::timestamptz
+and (status <> 'cancelled' or cancelled_at >= @cancelled_since::timestamptz)
+order by start_at < @now::timestamptz, case when start_at >= @now then start_at end, start_at desc, id
+limit @row_limit::int;
+
 -- name: CountAppointments :one
 select count(*)::int from scheduling.appointments where org_id = @org_id
 and (sqlc.narg('since')::timestamptz is null or start_at >= sqlc.narg('since'))
@@ -96,6 +104,9 @@ update scheduling.appointments set client_id = @client_id, notes = @notes,
     deposit_status = case when deposit_status = 'pending' and @price_cents = 0 then 'none' else deposit_status end,
     version = version + 1, updated_at = @now
 where org_id = @org_id and id = @id;
+
+-- name: SetAppointmentSeat :exec
+update scheduling.appointments set seat = @seat, capacity = @capacity where org_id = @org_id and id = @id;
 
 -- name: RestoreAppointment :exec
 update scheduling.appointments set status = @status, deposit_status = 'paid', seat = @seat, capacity = @capacity, overbooked = false,

@@ -12,6 +12,9 @@ select * from scheduling.professionals where org_id = $1 and id = $2 and deleted
 -- name: ProfessionalInAnyOrg :one
 select * from scheduling.professionals where id = $1 and deleted_at is null;
 
+-- name: CountProfessionals :one
+select count(*)::int from scheduling.professionals where org_id = $1 and deleted_at is null;
+
 -- name: CreateProfessional :exec
 insert into scheduling.professionals (org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active,
     accepts_online_booking, max_bookings_per_day, position)

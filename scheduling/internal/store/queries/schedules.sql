@@ -32,6 +32,12 @@ order by date, professional_id, start_minute nulls first, id;
 -- name: LockException :one
 select * from scheduling.schedule_exceptions where org_id = $1 and id = $2 for update;
 
+-- name: FullExceptionDay :one
+-- The first day with as many exceptions as there may be, for one that is new there.
+select x.date from scheduling.schedule_exceptions x where x.org_id = @org_id and x.professional_id = @professional_id and x.date between @first and @last
+and not exists (select from scheduling.schedule_exceptions e where e.org_id = x.org_id and e.id = @id and e.professional_id = x.professional_id and e.date = x.date)
+group by x.date having count(*) >= @max_count::int order by x.date limit 1;
+
 -- name: CreateExceptions :exec
 insert into scheduling.schedule_exceptions (org_id, id, professional_id, date, exception_type, start_minute, end_minute, reason)
 select @org_id, o.id, @professional_id, o.day, @exception_type, sqlc.narg('start_minute'), sqlc.narg('end_minute'), @reason

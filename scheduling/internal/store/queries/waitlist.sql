@@ -14,6 +14,7 @@ select count(*)::int from scheduling.waitlist where org_id = $1 and client_id = 
 select w.* from scheduling.waitlist w where w.org_id = @org_id and w.offered_at is null and @date::date between w.first_date and w.last_date
 and (w.professional_id is null or w.professional_id = @professional_id)
 and exists (select from scheduling.professional_services s where s.org_id = w.org_id and s.professional_id = @professional_id and s.service_id = w.service_id)
+and (w.created_at, w.id) > (@after_created_at::timestamptz, @after_id::uuid)
 order by w.created_at, w.id limit 50;
 
 -- name: FreedTimeWasOffered :one
