@@ -49,7 +49,7 @@ type exportHead struct {
 
 // Reference is a patient's number in a list.
 type Reference struct {
-	Source     string `json:"source" doc:"System that the id is of"`
+	Source     string `json:"source" doc:"System that the id is of; MERGED: the clinic itself, of a patient who was merged into this one"`
 	ExternalID string `json:"external_id" doc:"What the patient is called there"`
 }
 

@@ -66,7 +66,11 @@ func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p st
 		return err
 	}
 	for _, reference := range references {
-		hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{Source: reference.Source, ExternalRef: &reference.Reference})...)
+		list := reference.Source
+		if list == store.MergedExternalRefs {
+			list = ""
+		}
+		hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{Source: list, ExternalRef: &reference.Reference})...)
 	}
 	if err := tx.DeletePatientImportMatches(ctx, scope.Clinic, scope.Env, p.ID); err != nil {
 		return err

@@ -74,6 +74,7 @@ func (m *patientMatcher) rowKeys() (keys rowKeys) {
 		switch {
 		case row.ExternalRef != nil:
 			keys.externalRefs = append(keys.externalRefs, *row.ExternalRef)
+			keys.sources, keys.refs = append(keys.sources, store.MergedExternalRefs), append(keys.refs, *row.ExternalRef)
 		case row.ref.text != "":
 			keys.sources, keys.refs = append(keys.sources, row.ref.source), append(keys.refs, row.ref.text)
 		}
@@ -140,7 +141,7 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, isDryRun bool) erro
 	}
 	for _, r := range references {
 		if c := candidates[r.PatientID]; c != nil {
-			c.refs[r.Source] = r.Reference
+			c.addReference(r)
 		}
 	}
 	if isDryRun {
@@ -160,6 +161,19 @@ func newCandidate(patient store.Patient) *candidate {
 		c.refs[""] = *patient.ExternalRef
 	}
 	return c
+}
+
+// addReference adds a number in a list. Of several in one list, as a merge leaves them, the first
+// is the patient's.
+func (c *candidate) addReference(r store.PatientReference) {
+	switch {
+	case r.Source == store.MergedExternalRefs:
+		c.mergedRefs = append(c.mergedRefs, reference{"", r.Reference})
+	case c.refs[r.Source] == "":
+		c.refs[r.Source] = r.Reference
+	default:
+		c.mergedRefs = append(c.mergedRefs, reference{r.Source, r.Reference})
+	}
 }
 
 // addDrafts adds the patients that earlier rows of a dry run would have created, and changes

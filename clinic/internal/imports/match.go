@@ -18,6 +18,7 @@ import (
 type candidate struct {
 	store.Patient
 	refs             map[string]string // numbers in lists, by list; "" is the clinic's own
+	mergedRefs       []reference       // further numbers in them, of patients who were merged into this one
 	firstMatchedLine int               // the line of the import that described this patient; 0 = none so far
 }
 
@@ -38,6 +39,11 @@ func (x *patientIndex) add(c *candidate) {
 	x.byID[c.ID] = c
 	for source, text := range c.refs {
 		x.byRef[reference{source, text}] = c
+	}
+	for _, ref := range c.mergedRefs {
+		if x.byRef[ref] == nil { // who has it now has it first
+			x.byRef[ref] = c
+		}
 	}
 	if c.CpfHmac != nil {
 		x.byCPF[hex.EncodeToString(c.CpfHmac)] = c

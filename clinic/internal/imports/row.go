@@ -184,7 +184,7 @@ func (r parsedRow) hasNewData(c *candidate) bool {
 // hasOtherReference reports whether the patient has another reference in the row's list.
 func (r parsedRow) hasOtherReference(c *candidate) bool {
 	current := c.refs[r.ref.source]
-	return r.ref.text != "" && current != "" && current != r.ref.text
+	return r.ref.text != "" && current != "" && current != r.ref.text && !slices.Contains(c.mergedRefs, r.ref)
 }
 
 // addsReference reports whether the patient gets the row's reference.

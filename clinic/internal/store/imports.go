@@ -11,8 +11,14 @@ import (
 // Import is a row of clinic.imports.
 type Import = dbgen.Import
 
-// PatientReference is a patient's number in a list that is not the clinic's own.
+// PatientReference is a patient's number in a list that is not the clinic's own, or with the
+// source [MergedExternalRefs].
 type PatientReference = dbgen.ReferencesOfPatientsRow
+
+// MergedExternalRefs is the source of the numbers that patients had in the clinic's own list who
+// were merged into others. Imports go on to find the survivor by them, and an erasure covers them.
+// The names of lists are in lower case, so none is called that.
+const MergedExternalRefs = "MERGED"
 
 // PatientReferences returns a patient's numbers in lists, by list.
 func (s *Store) PatientReferences(ctx context.Context, scope Scope, patient uuid.UUID) ([]PatientReference, error) {

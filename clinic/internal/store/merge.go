@@ -148,6 +148,14 @@ func (t *Tx) moveAndDelete(ctx context.Context, scope Scope, merged, survivor Pa
 			state.Moved[column.Name()] = keys
 		}
 	}
+	if merged.ExternalRef != nil && survivor.ExternalRef != nil {
+		err := t.InsertMergedExternalRef(ctx, dbgen.InsertMergedExternalRefParams{
+			ClinicID: scope.Clinic, Env: scope.Env, Source: MergedExternalRefs, Reference: *merged.ExternalRef, PatientID: survivor.ID, CreatedAt: t.Now(),
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return t.DeletePatientRow(ctx, scope.Clinic, scope.Env, merged.ID)
 }
 

@@ -79,6 +79,7 @@ func (t *Tx) restoreMerged(ctx context.Context, scope Scope, merge dbgen.ClinicP
 		{`insert into clinic.patients (` + patientRowColumns + `) select ` + patientRowColumns + ` from jsonb_populate_record(null::clinic.patients, $1)`, []any{state.Patient}},
 		{`update clinic.patients set updated_at = $4 where clinic_id = $1 and env = $2 and id = $3`, []any{scope.Clinic, scope.Env, merge.MergedID, t.Now()}},
 		{`delete from clinic.earlier_contacts where clinic_id = $1 and env = $2 and patient_id = $3 and id = any($4)`, append(own, state.AddedContacts)},
+		{`delete from clinic.patient_references where clinic_id = $1 and env = $2 and patient_id = $3 and source = $4 and reference = coalesce($5, '')`, append(own, MergedExternalRefs, merged.ExternalRef)},
 		{`delete from clinic.linked_phones where clinic_id = $1 and env = $2 and patient_id = $3 and phone_key = any($4)`, append(own, state.AddedPhones)},
 	}
 	for _, statement := range statements {

@@ -42,6 +42,33 @@ func (q *Queries) DeletePatientReferences(ctx context.Context, clinicID uuid.UUI
 	return items, nil
 }
 
+const insertMergedExternalRef = `-- name: InsertMergedExternalRef :exec
+insert into clinic.patient_references (clinic_id, env, source, reference, patient_id, created_at)
+values ($1, $2, $3, $4, $5, $6)
+on conflict (clinic_id, env, source, reference) do update set patient_id = excluded.patient_id
+`
+
+type InsertMergedExternalRefParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Source    string
+	Reference string
+	PatientID uuid.UUID
+	CreatedAt time.Time
+}
+
+func (q *Queries) InsertMergedExternalRef(ctx context.Context, arg InsertMergedExternalRefParams) error {
+	_, err := q.db.Exec(ctx, insertMergedExternalRef,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.Reference,
+		arg.PatientID,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const insertPatientReferences = `-- name: InsertPatientReferences :exec
 insert into clinic.patient_references (clinic_id, env, source, reference, patient_id, created_at)
 select $1, $2, unnest($3::text[]), unnest($4::text[]), unnest($5::uuid[]), $6
