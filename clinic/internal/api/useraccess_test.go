@@ -70,3 +70,19 @@ func TestWaitingRequestsOfRemovedAdminsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Nobody is mailed invitations at will: an address gets five a day, whoever invites it.
+func TestInvitationsAreLimited(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	email := "victim-" + clinic.Email
+	for range 5 {
+		made := clinic.OK(201, "POST", "/users", object{"name": "Caio", "email": email})
+		clinic.OK(204, "DELETE", "/users/"+made["id"].(string), nil)
+	}
+	refused := clinic.Call("POST", "/users", object{"name": "Caio", "email": "V" + email[1:]})
+	require.Equal(t, 429, refused.Status, refused.Text)
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	require.Contains(t, refused.Text, "This address got too many invitations")
+	clinic.OK(201, "POST", "/users", object{"name": "Caio", "email": email, "password": clinictest.Password}) // no mail
+}

@@ -77,6 +77,8 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 			return nil, err
 		}
 		draft.PasswordHash = &hash
+	} else if err := a.authenticator.AllowInvitation(ctx, scope.Clinic, b.Email); err != nil {
+		return nil, err
 	}
 	var user store.User
 	err = a.withLockedUsers(ctx, "making a user", func(tx *store.Tx, _ []store.User) error {

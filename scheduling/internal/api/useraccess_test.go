@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -70,4 +71,21 @@ func TestWaitingRequestsOfRemovedAdminsAreRefused(t *testing.T) {
 			org.Exec(`update scheduling.users set is_active = true, role = 'admin' where email = $1`, email)
 		}
 	}
+}
+
+// Nobody is mailed invitations at will: an organization sends 50 an hour.
+func TestInvitationsAreLimited(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewOrganization(t)
+	invite := func(n int) answer {
+		return org.Call("POST", "/users", object{"name": "Caio", "email": fmt.Sprintf("caio%d-%s", n, org.Email), "role": "staff"})
+	}
+	for n := range 50 {
+		made := invite(n)
+		require.Equal(t, 201, made.Status, made.Text)
+	}
+	refused := invite(50)
+	require.Equal(t, 429, refused.Status, refused.Text)
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	require.Contains(t, refused.Text, "Too many invitations")
 }

@@ -99,6 +99,9 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	if err := in.Body.applyTo(&draft, org); err != nil {
 		return nil, err
 	}
+	if err := a.accounts.AllowInvitation(ctx, org.ID, draft.Email); err != nil {
+		return nil, err
+	}
 	var created store.User
 	err = a.withLockedUsers(ctx, "making a user", func(tx *store.Tx, caller store.User, _ []store.User) error {
 		if err := requireOwnerFor(caller, draft.Role); err != nil {
