@@ -41,7 +41,7 @@ func (Module) Spec() module.Spec {
 		Name: "clinic", Title: "Clinic", Description: description, KeyPrefix: "cli", TenantPrefix: "clinic", Version: "1.0.0", Features: api.Features(),
 		Receives: inbox.EventTypes(),
 		Sends:    events.FromClinic(),
-		Limits:   accounts.RateLimits(),
+		Limits:   append(accounts.RateLimits(), accounts.InvitationLimits()...),
 	}
 }
 

@@ -42,7 +42,7 @@ func (Module) Spec() module.Spec {
 		Name: "scheduling", Title: "Scheduling", Description: description, KeyPrefix: "sch", TenantPrefix: "org", Version: "1.0.0", Features: api.Features(),
 		Receives: []string{events.TypePatientCreated, events.TypePatientUpdated, events.TypePatientDeleted, events.TypePaymentReceived},
 		Sends:    events.FromScheduling(),
-		Limits:   append(accounts.RateLimits(), publicbooking.RateLimits()...),
+		Limits:   slices.Concat(accounts.RateLimits(), accounts.InvitationLimits(), publicbooking.RateLimits()),
 	}
 }
 

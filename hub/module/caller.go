@@ -2,6 +2,7 @@ package module
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 
 	"github.com/google/uuid"
@@ -68,6 +69,26 @@ func ClientIP(ctx context.Context) string {
 	ip, _ := ctx.Value(clientIPKey{}).(string)
 	return ip
 }
+
+// ipv6Network is how many bits of an IPv6 address name one client, which has all of the rest.
+const ipv6Network = 64
+
+// Network returns what counts as one client: its IP address, or for IPv6 its network.
+func Network(ip string) string {
+	address, err := netip.ParseAddr(ip)
+	if err != nil || address.Is4() {
+		return ip
+	}
+	prefix, err := address.WithZone("").Prefix(ipv6Network)
+	if err != nil {
+		return ip
+	}
+	return prefix.String()
+}
+
+// ClientNetwork returns the [Network] of the client, or "" if the context has no address.
+// Limits count by it: the owner of an IPv6 network has a new address for each attempt.
+func ClientNetwork(ctx context.Context) string { return Network(ClientIP(ctx)) }
 
 // WithCaller returns a context with the caller.
 func WithCaller(ctx context.Context, caller Caller) context.Context {

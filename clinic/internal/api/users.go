@@ -77,9 +77,11 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 			return nil, err
 		}
 		draft.PasswordHash = &hash
+	} else if err := a.authenticator.AllowInvitation(ctx, scope.Clinic, b.Email); err != nil {
+		return nil, err
 	}
 	var user store.User
-	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
+	err = a.withLockedUsers(ctx, "making a user", func(tx *store.Tx, _ []store.User) error {
 		if user, err = tx.CreateUser(ctx, draft); err != nil || draft.PasswordHash != nil {
 			return err
 		}
@@ -98,18 +100,33 @@ type updateUserInput struct {
 	} `nameHint:"UserFields"`
 }
 
-// withLockedUser locks the clinic's users, so that two administrators cannot remove each other
-// at once. It calls work with one user, and whether that is the last active administrator.
-func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user store.User, isLastAdmin bool) error) error {
-	scope, _, err := requestScope(ctx)
+// withLockedUsers locks the clinic's users, so that two administrators cannot remove each other
+// at once, and calls work with them. The caller is still an administrator.
+func (a *API) withLockedUsers(ctx context.Context, what string, work func(tx *store.Tx, users []store.User) error) error {
+	scope, principal, err := requestScope(ctx)
 	if err != nil {
 		return err
 	}
-	return a.store.InTx(ctx, "changing a user", func(tx *store.Tx) error {
+	return a.store.InTx(ctx, what, func(tx *store.Tx) error {
 		users, err := tx.LockUsers(ctx, scope.Clinic)
 		if err != nil {
 			return err
 		}
+		caller, err := accounts.LockedCaller(users, func(u store.User) bool { return u.ID == principal.UserID }, func(u store.User) bool { return u.IsActive })
+		if err != nil {
+			return err
+		}
+		if caller.Role != roleAdmin {
+			return accounts.AdminOnlyError()
+		}
+		return work(tx, users)
+	})
+}
+
+// withLockedUser is [API.withLockedUsers] for a change of one user. It calls work with the
+// user, and whether that is the last active administrator.
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user store.User, isLastAdmin bool) error) error {
+	return a.withLockedUsers(ctx, "changing a user", func(tx *store.Tx, users []store.User) error {
 		i := slices.IndexFunc(users, func(u store.User) bool { return u.ID == id })
 		if i < 0 {
 			return hub.NotFound("User")
@@ -127,6 +144,7 @@ func errLastAdmin() *hub.Error {
 func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
 	var updated store.User
 	err := a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
+		before := user
 		in.Body.Name.ApplyTo(&user.Name)
 		in.Body.Email.ApplyTo(&user.Email)
 		in.Body.Role.ApplyTo(&user.Role)
@@ -144,8 +162,8 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		}
 		var err error
 		updated, err = tx.UpdateUser(ctx, user)
-		if err == nil && !user.IsActive {
-			err = a.authenticator.RevokeSessions(ctx, tx.Raw, user.ID)
+		if err == nil {
+			err = a.authenticator.RevokeChanged(ctx, tx.Raw, toAccount(before), toAccount(updated))
 		}
 		return err
 	})

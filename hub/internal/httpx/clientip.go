@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"integrationhub/hub/module"
 )
 
 // ClientIP returns the address of the client. Behind trusted proxies it is the last
@@ -36,18 +38,5 @@ func isTrusted(address netip.Addr, trusted []netip.Prefix) bool {
 	return false
 }
 
-// ipv6Network is how many bits of an IPv6 address name one client, which has all of the rest.
-const ipv6Network = 64
-
 // ClientNetwork returns what counts as one client: its IP address, or for IPv6 its network.
-func ClientNetwork(ip string) string {
-	address, err := netip.ParseAddr(ip)
-	if err != nil || address.Is4() {
-		return ip
-	}
-	prefix, err := address.WithZone("").Prefix(ipv6Network)
-	if err != nil {
-		return ip
-	}
-	return prefix.String()
-}
+func ClientNetwork(ip string) string { return module.Network(ip) }

@@ -1,7 +1,7 @@
 // Package accounts authenticates the users of hosted products: access and refresh
 // tokens, a limit of failed logins, emailed links to set a password, and the page of
-// those links. A product that uses it has the tables refresh_tokens, login_failures and
-// mailed_tokens in its schema, runs [Authenticator.Jobs] and serves
+// those links. A product that uses it has the tables refresh_tokens, login_failures,
+// known_logins and mailed_tokens in its schema, runs [Authenticator.Jobs] and serves
 // [Authenticator.Pages].
 package accounts
 
@@ -72,7 +72,8 @@ type Authenticator struct {
 	host       module.Host
 	options    Options
 	users      UserStore
-	loginQueue keyedMutex
+	loginQueue keyedMutex // by account and network
+	countQueue keyedMutex // by network
 }
 
 // Options are the differences between the products' accounts.

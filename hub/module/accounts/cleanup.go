@@ -9,15 +9,16 @@ import (
 
 // Retention of rows that are no longer valid.
 const (
-	tokenRetention   = 24 * time.Hour // linkWindow counts recent links
-	failureRetention = time.Hour      // longer than failureWindow
+	tokenRetention   = 24 * time.Hour      // linkWindow counts recent links
+	failureRetention = time.Hour           // longer than failureWindow
+	knownRetention   = 90 * 24 * time.Hour // of the networks that an account logged in from
 )
 
 // deleteBatch is the number of rows that one statement deletes, so that it holds locks
 // only briefly.
 const deleteBatch = 1000
 
-// deleteExpired deletes expired tokens, links and login failures.
+// deleteExpired deletes expired tokens, links, login failures and networks of earlier logins.
 func (a *Authenticator) deleteExpired(ctx context.Context, _ []byte) error {
 	var errs []error
 	for _, table := range []struct {
@@ -27,6 +28,7 @@ func (a *Authenticator) deleteExpired(ctx context.Context, _ []byte) error {
 		{"refresh tokens", `delete from refresh_tokens where hash = any(array(select hash from refresh_tokens where expires_at < $1 limit $2))`, tokenRetention},
 		{"links", `delete from mailed_tokens where hash = any(array(select hash from mailed_tokens where expires_at < $1 limit $2))`, tokenRetention},
 		{"failed logins", `delete from login_failures where ctid = any(array(select ctid from login_failures where at < $1 limit $2))`, failureRetention},
+		{"earlier logins", `delete from known_logins where ctid = any(array(select ctid from known_logins where at < $1 limit $2))`, knownRetention},
 	} {
 		if err := a.deleteBefore(ctx, table.sql, a.host.Now().Add(-table.retention)); err != nil {
 			errs = append(errs, fmt.Errorf("deleting expired %s: %w", table.name, err))

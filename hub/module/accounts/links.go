@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -86,8 +87,13 @@ func (a *Authenticator) sendResetLink(ctx context.Context, payload []byte) error
 		return err
 	}
 	err = pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
+		// Locked, so that a concurrent change of the address revokes this link, too.
+		current, err := a.lockUser(ctx, tx, user.ID)
+		if err != nil || !current.Active || current.Email != user.Email {
+			return err
+		}
 		var sent int
-		err := tx.QueryRow(ctx, `select count(*) from mailed_tokens where user_id = $1 and created_at > $2`, user.ID, a.host.Now().Add(-linkWindow)).Scan(&sent)
+		err = tx.QueryRow(ctx, `select count(*) from mailed_tokens where user_id = $1 and created_at > $2`, user.ID, a.host.Now().Add(-linkWindow)).Scan(&sent)
 		if err != nil || sent >= maxLinks {
 			return err
 		}
@@ -125,30 +131,71 @@ func errInvalidLink() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "invalid_reset_token", "Invalid or expired token")
 }
 
-// findLink returns the user and the purpose of an emailed link without using it up. It
-// returns [hub.ErrMalformed] for an invalid token. lockClause is "" or "for update".
-func (a *Authenticator) findLink(ctx context.Context, db DB, token, lockClause string) (userID uuid.UUID, purpose LinkPurpose, err error) {
+// lockLink returns the user and the purpose of an emailed link without using it up. It locks
+// the user and then the link, as changes of users do. It returns [hub.ErrMalformed] for an
+// invalid token and for a user who may not log in.
+func (a *Authenticator) lockLink(ctx context.Context, tx pgx.Tx, token string) (user User, purpose LinkPurpose, err error) {
+	hash := HashSecret(token)
+	var userID uuid.UUID
+	err = tx.QueryRow(ctx, `select user_id from mailed_tokens where hash = $1`, hash).Scan(&userID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return user, purpose, errInvalidLink()
+	}
+	if err != nil {
+		return user, purpose, fmt.Errorf("loading a link: %w", err)
+	}
+	if user, err = a.lockUser(ctx, tx, userID); err != nil {
+		return user, purpose, fmt.Errorf("loading the user of a link: %w", err)
+	}
 	var used *time.Time
 	var expires time.Time
-	err = db.QueryRow(ctx, `select user_id, purpose, used_at, expires_at from mailed_tokens where hash = $1 `+lockClause, HashSecret(token)).
-		Scan(&userID, &purpose, &used, &expires)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return userID, purpose, fmt.Errorf("loading a link: %w", err)
+	err = tx.QueryRow(ctx, `select purpose, used_at, expires_at from mailed_tokens where hash = $1 for update`, hash).Scan(&purpose, &used, &expires)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // no row: deleted with its user in the meantime
+		return user, purpose, fmt.Errorf("loading a link: %w", err)
 	}
-	if err != nil || used != nil || !expires.After(a.host.Now()) {
-		return userID, purpose, errInvalidLink()
+	if err != nil || used != nil || !expires.After(a.host.Now()) || !user.Active {
+		return user, purpose, errInvalidLink()
 	}
-	return userID, purpose, nil
+	return user, purpose, nil
 }
 
 // checkLink returns the purpose of a link without using it up. Its calls are rate limited
 // per IP address.
-func (a *Authenticator) checkLink(ctx context.Context, token string) (LinkPurpose, error) {
+func (a *Authenticator) checkLink(ctx context.Context, token string) (purpose LinkPurpose, err error) {
 	if err := a.host.RateLimiter.Allow(ctx, "passwords", module.ClientIP(ctx)); err != nil {
 		return "", err
 	}
-	_, purpose, err := a.findLink(ctx, a.host.Pool, token, "")
+	err = pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
+		_, purpose, err = a.lockLink(ctx, tx, token)
+		return err
+	})
 	return purpose, dberr.Wrap("loading a link", err)
+}
+
+// RevokeLinks invalidates all emailed links of a user, who is locked.
+func (a *Authenticator) RevokeLinks(ctx context.Context, tx pgx.Tx, userID uuid.UUID) error {
+	_, err := tx.Exec(ctx, `update mailed_tokens set used_at = $1 where user_id = $2 and used_at is null`, a.host.Now(), userID)
+	if err != nil {
+		return fmt.Errorf("revoking links: %w", err)
+	}
+	return nil
+}
+
+// RevokeChanged revokes what a change of a user makes invalid, in the transaction of the
+// change, which has locked the user. Another email address, another password and a change of
+// Active end the user's links: they went to the earlier address, or are older than the
+// password. The last two also end the user's logins.
+func (a *Authenticator) RevokeChanged(ctx context.Context, tx pgx.Tx, before, after User) error {
+	endsLogins := before.Password != after.Password || before.Active != after.Active
+	if endsLogins || !strings.EqualFold(before.Email, after.Email) {
+		if err := a.RevokeLinks(ctx, tx, after.ID); err != nil {
+			return err
+		}
+	}
+	if !endsLogins {
+		return nil
+	}
+	return a.RevokeSessions(ctx, tx, after.ID)
 }
 
 // SetPassword sets the password of the link's user, revokes the user's logins and
@@ -167,17 +214,17 @@ func (a *Authenticator) SetPassword(ctx context.Context, token, password string)
 		return err
 	}
 	err = pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
-		userID, _, err := a.findLink(ctx, tx, token, "for update")
+		user, _, err := a.lockLink(ctx, tx, token)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `update mailed_tokens set used_at = $1 where user_id = $2 and used_at is null`, a.host.Now(), userID); err != nil {
+		if err := a.RevokeLinks(ctx, tx, user.ID); err != nil {
 			return err
 		}
-		if err := a.users.SetPassword(ctx, tx, userID, hash); err != nil {
+		if err := a.users.SetPassword(ctx, tx, user.ID, hash); err != nil {
 			return err
 		}
-		return a.RevokeSessions(ctx, tx, userID)
+		return a.RevokeSessions(ctx, tx, user.ID)
 	})
 	return dberr.Wrap("setting a password", err)
 }

@@ -18,23 +18,26 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Limits of failed logins per account and IP address.
+// Limits of failed logins.
 const (
-	maxFailures   = 10
-	failureWindow = 15 * time.Minute
-	undoTimeout   = 5 * time.Second // to uncount an attempt after the request was canceled
+	maxFailures        = 10 // of an account in a network
+	maxNetworkFailures = 30 // of a network, for any account
+	failureWindow      = 15 * time.Minute
+	undoTimeout        = 5 * time.Second // to uncount an attempt after the request was canceled
 )
 
 // Login exchanges an email address and a password for tokens. An unknown address and a
-// wrong password return [hub.ErrUnauthorized] after the same time. After ten failures, or
-// too many logins from an IP address, it returns [hub.ErrRateLimited].
+// wrong password return [hub.ErrUnauthorized] after the same time. It returns
+// [hub.ErrRateLimited] after too many failures of the account in the client's network, of
+// that network, or too many logins from there. Failures of others in the network do not
+// count for an account that logged in from there before.
 func (a *Authenticator) Login(ctx context.Context, email, password string) (Session, error) {
 	if err := a.host.RateLimiter.Allow(ctx, "logins", module.ClientIP(ctx)); err != nil {
 		return Session{}, err
 	}
-	login := attempt{a.accountHash(email), module.ClientIP(ctx), a.host.Now().Truncate(time.Microsecond)}
+	login := attempt{a.accountHash(email), module.ClientNetwork(ctx), a.host.Now().Truncate(time.Microsecond)}
 	// One at a time: concurrent valid logins count as failures until they succeed.
-	unlock, err := a.loginQueue.lock(ctx, string(login.account)+login.ip)
+	unlock, err := a.loginQueue.lock(ctx, string(login.account)+login.network)
 	if err != nil {
 		return Session{}, err
 	}
@@ -77,8 +80,8 @@ func (a *Authenticator) startSession(ctx context.Context, user User, login attem
 			return err
 		}
 		started = true
-		if _, err := tx.Exec(ctx, `delete from login_failures where account_hash = $1 and ip = $2`, login.account, login.ip); err != nil {
-			return fmt.Errorf("deleting failed logins: %w", err)
+		if err := forgetFailures(ctx, tx, login); err != nil {
+			return err
 		}
 		session, err = a.IssueSession(ctx, tx, user.ID, uuid.New())
 		return err
@@ -89,34 +92,65 @@ func (a *Authenticator) startSession(ctx context.Context, user User, login attem
 // attempt is one attempt to log in.
 type attempt struct {
 	account []byte
-	ip      string
+	network string // of the client
 	at      time.Time
 }
 
+// forgetFailures deletes the account's failures in a network, and remembers that the account
+// logged in from there.
+func forgetFailures(ctx context.Context, tx pgx.Tx, login attempt) error {
+	if _, err := tx.Exec(ctx, `delete from login_failures where account_hash = $1 and ip = $2`, login.account, login.network); err != nil {
+		return fmt.Errorf("deleting failed logins: %w", err)
+	}
+	_, err := tx.Exec(ctx, `insert into known_logins as k (account_hash, ip, at) values ($1, $2, $3)
+		on conflict (account_hash, ip) do update set at = excluded.at where k.at < excluded.at - interval '1 day'`, login.account, login.network, login.at)
+	if err != nil {
+		return fmt.Errorf("remembering a login: %w", err)
+	}
+	return nil
+}
+
 // countAttempt counts an attempt as failed before the password is checked, so that
-// concurrent attempts in several processes cannot exceed the limit. It returns
+// concurrent attempts in several processes cannot exceed the limits. It returns
 // [hub.ErrRateLimited] after too many recent failures.
 func (a *Authenticator) countAttempt(ctx context.Context, login attempt) error {
-	since := login.at.Add(-failureWindow)
+	// One of a network at a time: those that wait for the database's lock occupy connections.
+	unlock, err := a.countQueue.lock(ctx, login.network)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	var counted bool
-	var oldest *time.Time
-	err := pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended(encode($1::bytea, 'hex') || $2, 0))`, login.account, login.ip); err != nil {
+	var ofAccount, ofNetwork *time.Time // the failure that reaches the limit
+	err = pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended(current_schema() || ' logins ' || $1, 0))`, login.network); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `
-			with recent as (select at from login_failures where account_hash = $1 and ip = $2 and at > $3 order by at desc limit $5),
-			counted as (insert into login_failures (account_hash, ip, at) select $1, $2, $4 where (select count(*) from recent) < $5 returning at)
-			select exists (select from counted), (select min(at) from recent)`, login.account, login.ip, since, login.at, maxFailures).Scan(&counted, &oldest)
+			with reached as (select
+				(select at from login_failures where account_hash = $1 and ip = $2 and at > $3 order by at desc offset $5::int - 1 limit 1) as of_account,
+				(select at from login_failures where ip = $2 and at > $3
+					and not exists (select from known_logins where account_hash = $1 and ip = $2)
+					order by at desc offset $6::int - 1 limit 1) as of_network),
+			counted as (insert into login_failures (account_hash, ip, at)
+				select $1, $2, $4 from reached where of_account is null and of_network is null returning at)
+			select exists (select from counted), of_account, of_network from reached`,
+			login.account, login.network, login.at.Add(-failureWindow), login.at, maxFailures, maxNetworkFailures).Scan(&counted, &ofAccount, &ofNetwork)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("counting failed logins: %w", err)
-	}
-	if counted {
+	case counted:
 		return nil
+	case ofAccount != nil:
+		return tooManyLogins("account", ofAccount.Add(failureWindow).Sub(login.at))
 	}
-	limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
-	limited.RetryAfter = max(time.Second, oldest.Add(failureWindow).Sub(login.at))
+	return tooManyLogins("address", ofNetwork.Add(failureWindow).Sub(login.at))
+}
+
+func tooManyLogins(scope string, wait time.Duration) *hub.Error {
+	limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this %s; wait and try again.", scope)
+	limited.RetryAfter = max(time.Second, wait)
 	return limited
 }
 
@@ -125,7 +159,7 @@ func (a *Authenticator) uncountAttempt(ctx context.Context, login attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	_, err := a.host.Pool.Exec(ctx, `delete from login_failures where ctid = (
-		select ctid from login_failures where account_hash = $1 and ip = $2 and at = $3 limit 1)`, login.account, login.ip, login.at)
+		select ctid from login_failures where account_hash = $1 and ip = $2 and at = $3 limit 1)`, login.account, login.network, login.at)
 	if err != nil {
 		a.host.Log.WarnContext(ctx, "an attempt to log in stays counted", "error", err)
 	}

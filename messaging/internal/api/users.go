@@ -223,7 +223,10 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 		return nil, err
 	}
 	var created store.User
-	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
+	err = a.withLockedUsers(ctx, user, "making a user", func(tx *store.Tx, caller userPrincipal, _ []store.User) error {
+		if !caller.isAdmin() {
+			return errNoPermission()
+		}
 		if err := in.Body.checkConnection(ctx, tx, draft.CompanyID); err != nil {
 			return err
 		}
@@ -243,20 +246,31 @@ type updateUserInput struct {
 	Body struct{ UserFields } `nameHint:"UserFields"`
 }
 
-// withLockedUser locks the company's users, so that two administrators cannot remove each
-// other at once. It calls work with one user, and whether that is the last active
-// administrator.
-func (a *API) withLockedUser(ctx context.Context, scope store.Scope, id int64, work func(tx *store.Tx, user store.User, isLastAdmin bool) error) error {
-	return a.store.InTx(ctx, "changing a user", func(tx *store.Tx) error {
-		users, err := tx.LockUsers(ctx, scope.Company)
+// withLockedUsers locks the company's users, so that two administrators cannot remove each
+// other at once. It calls work with them, and with the caller as of now, who may log in.
+func (a *API) withLockedUsers(ctx context.Context, caller userPrincipal, what string, work func(tx *store.Tx, caller userPrincipal, users []store.User) error) error {
+	return a.store.InTx(ctx, what, func(tx *store.Tx) error {
+		users, err := tx.LockUsers(ctx, caller.scope.Company)
 		if err != nil {
 			return err
 		}
+		locked, err := accounts.LockedCaller(users, func(u store.User) bool { return u.ID == caller.user.ID }, func(u store.User) bool { return u.IsActive })
+		if err != nil {
+			return err
+		}
+		return work(tx, userPrincipal{caller.scope, locked}, users)
+	})
+}
+
+// withLockedUser is [API.withLockedUsers] for a change of one user. It calls work with the
+// user, and whether that is the last active administrator.
+func (a *API) withLockedUser(ctx context.Context, caller userPrincipal, id int64, work func(tx *store.Tx, caller userPrincipal, user store.User, isLastAdmin bool) error) error {
+	return a.withLockedUsers(ctx, caller, "changing a user", func(tx *store.Tx, caller userPrincipal, users []store.User) error {
 		i := slices.IndexFunc(users, func(u store.User) bool { return u.ID == id })
 		if i < 0 {
 			return errNoUser()
 		}
-		return work(tx, users[i], accounts.IsLastAdmin(users, i, isActiveAdmin))
+		return work(tx, caller, users[i], accounts.IsLastAdmin(users, i, isActiveAdmin))
 	})
 }
 
@@ -278,7 +292,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		}
 	}
 	var updated store.User
-	err = a.withLockedUser(ctx, caller.scope, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
+	err = a.withLockedUser(ctx, caller, in.ID, func(tx *store.Tx, caller userPrincipal, user store.User, isLastAdmin bool) error {
 		if !caller.isAdmin() && (user.ID != caller.user.ID || !in.Body.isOwnProfile()) {
 			return errNoPermission()
 		}
@@ -306,10 +320,12 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 				return err
 			}
 		}
-		if in.Body.Password.HasValue() || earlier.Profile != user.Profile || earlier.IsActive != user.IsActive {
-			return a.authenticator.RevokeSessions(ctx, tx.Raw, user.UID)
+		if earlier.Profile != user.Profile {
+			if err := a.authenticator.RevokeSessions(ctx, tx.Raw, user.UID); err != nil {
+				return err
+			}
 		}
-		return nil
+		return a.authenticator.RevokeChanged(ctx, tx.Raw, toAccount(earlier), toAccount(updated))
 	})
 	if err != nil {
 		return nil, mapEmailConflict(err)
@@ -322,7 +338,10 @@ func (a *API) deleteUser(ctx context.Context, in *IDParam) (*messageOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	err = a.withLockedUser(ctx, caller.scope, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
+	err = a.withLockedUser(ctx, caller, in.ID, func(tx *store.Tx, caller userPrincipal, user store.User, isLastAdmin bool) error {
+		if !caller.isAdmin() {
+			return errNoPermission()
+		}
 		if isLastAdmin {
 			return errLastAdmin()
 		}

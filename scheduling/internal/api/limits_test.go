@@ -21,6 +21,8 @@ func TestDefaultsOfLimits(t *testing.T) {
 		{Name: "sign-ups", Max: 100, Period: time.Hour},
 		{Name: "password-links", Max: 100, Period: time.Hour},
 		{Name: "passwords", Max: 300, Period: time.Hour},
+		{Name: "invitations", Max: 50, Period: time.Hour},
+		{Name: "invited-addresses", Max: 5, Period: 24 * time.Hour},
 		{Name: "public-reads", Max: 300, Period: time.Minute},
 		{Name: "public-writes", Max: 120, Period: time.Minute},
 		{Name: "holds", Max: 30, Period: time.Minute},

@@ -81,13 +81,13 @@ func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User 
 	return &struct{ Body []User }{rest.Map(rows, func(user store.User) User { return toUser(user, org.Zone) })}, err
 }
 
-// requireOwnerFor refuses other callers than owners if any of the roles is owner.
-func requireOwnerFor(ctx context.Context, roles ...string) error {
-	caller, err := requireCaller(ctx)
-	if err == nil && slices.Contains(roles, roleOwner) && caller.Role != roleOwner {
+// requireOwnerFor refuses other callers than owners if any of the roles is owner. caller is
+// locked.
+func requireOwnerFor(caller store.User, roles ...string) error {
+	if slices.Contains(roles, roleOwner) && caller.Role != roleOwner {
 		return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may do this.")
 	}
-	return err
+	return nil
 }
 
 func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput, error) {
@@ -99,11 +99,14 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	if err := in.Body.applyTo(&draft, org); err != nil {
 		return nil, err
 	}
-	if err := requireOwnerFor(ctx, draft.Role); err != nil {
+	if err := a.accounts.AllowInvitation(ctx, org.ID, draft.Email); err != nil {
 		return nil, err
 	}
 	var created store.User
-	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
+	err = a.withLockedUsers(ctx, "making a user", func(tx *store.Tx, caller store.User, _ []store.User) error {
+		if err := requireOwnerFor(caller, draft.Role); err != nil {
+			return err
+		}
 		created, err = tx.AddUser(ctx, draft)
 		if err != nil {
 			return err
@@ -113,24 +116,38 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	return &userOutput{toUser(created, org.Zone)}, mapAccountConflict(err)
 }
 
-// withLockedUser locks the organization's users and calls update with the user of the ID.
-// The lock keeps two owners from removing each other at once.
-func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, update func(tx *store.Tx, user store.User, lastOwner bool) error) error {
-	org, err := callerOrgID(ctx)
+// withLockedUsers locks the organization's users and calls change with them and the caller,
+// who is still an administrator. The lock keeps two owners from removing each other at once.
+func (a *API) withLockedUsers(ctx context.Context, what string, change func(tx *store.Tx, caller store.User, users []store.User) error) error {
+	principal, err := requireCaller(ctx)
 	if err != nil {
 		return err
 	}
-	return a.store.InTx(ctx, "changing a user", func(tx *store.Tx) error {
-		users, err := tx.LockUsers(ctx, org)
+	return a.store.InTx(ctx, what, func(tx *store.Tx) error {
+		users, err := tx.LockUsers(ctx, principal.TenantID)
 		if err != nil {
 			return err
 		}
+		caller, err := accounts.LockedCaller(users, func(user store.User) bool { return user.ID == principal.UserID }, func(user store.User) bool { return user.IsActive })
+		if err != nil {
+			return err
+		}
+		if caller.Role != roleOwner && caller.Role != roleAdmin {
+			return accounts.AdminOnlyError()
+		}
+		return change(tx, caller, users)
+	})
+}
+
+// withLockedUser is [API.withLockedUsers] for a change of the user of the ID.
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, update func(tx *store.Tx, caller, user store.User, lastOwner bool) error) error {
+	return a.withLockedUsers(ctx, "changing a user", func(tx *store.Tx, caller store.User, users []store.User) error {
 		index := slices.IndexFunc(users, func(user store.User) bool { return user.ID == id })
 		if index < 0 {
 			return hub.NotFound("User")
 		}
 		hasOtherOwner := slices.ContainsFunc(users, func(user store.User) bool { return user.ID != id && user.Role == roleOwner && user.IsActive })
-		return update(tx, users[index], users[index].Role == roleOwner && users[index].IsActive && !hasOtherOwner)
+		return update(tx, caller, users[index], users[index].Role == roleOwner && users[index].IsActive && !hasOtherOwner)
 	})
 }
 
@@ -144,12 +161,12 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		return nil, err
 	}
 	var updated store.User
-	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastOwner bool) error {
-		before := user.Role
+	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, caller, user store.User, isLastOwner bool) error {
+		before := user
 		if err := in.Body.applyTo(&user, org); err != nil {
 			return err
 		}
-		if err := requireOwnerFor(ctx, before, user.Role); err != nil {
+		if err := requireOwnerFor(caller, before.Role, user.Role); err != nil {
 			return err
 		}
 		if isLastOwner && (user.Role != roleOwner || !user.IsActive) {
@@ -157,8 +174,8 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		}
 		var err error
 		updated, err = tx.SaveUser(ctx, user)
-		if err == nil && !user.IsActive {
-			err = a.accounts.RevokeSessions(ctx, tx.Raw, user.ID)
+		if err == nil {
+			err = a.accounts.RevokeChanged(ctx, tx.Raw, toAccount(before), toAccount(updated))
 		}
 		return err
 	})
@@ -166,8 +183,8 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 }
 
 func (a *API) deleteUser(ctx context.Context, in *ByID) (*noContent, error) {
-	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastOwner bool) error {
-		if err := requireOwnerFor(ctx, user.Role); err != nil {
+	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, caller, user store.User, isLastOwner bool) error {
+		if err := requireOwnerFor(caller, user.Role); err != nil {
 			return err
 		}
 		if isLastOwner {

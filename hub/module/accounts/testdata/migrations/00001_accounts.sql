@@ -28,3 +28,9 @@ create table login_failures (
     at           timestamptz not null
 );
 create index login_failures_recent on login_failures (account_hash, ip, at);
+create table known_logins (
+    account_hash bytea       not null,
+    ip           text        not null,
+    at           timestamptz not null,
+    primary key (account_hash, ip)
+);
