@@ -22,8 +22,13 @@ import (
 func download(t *testing.T, serve func(line net.Conn)) (content []byte, took time.Duration, err error) {
 	t.Helper()
 	near, far := net.Pipe()
-	defer func() { _, _ = near.Close(), far.Close() }()
+	served := make(chan struct{})
+	defer func() {
+		_, _ = near.Close(), far.Close()
+		<-served
+	}()
 	go func() {
+		defer close(served)
 		if _, err := http.ReadRequest(bufio.NewReader(far)); err == nil {
 			serve(far)
 		}

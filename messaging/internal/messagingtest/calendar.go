@@ -117,7 +117,7 @@ func (k *Calendar) Hang(call string) {
 // Hanging returns how many calls wait for an answer now.
 func (k *Calendar) Hanging() int { return int(k.hanging.Load()) }
 
-// hang waits until the caller gives up, if the product hangs at the call.
+// hang waits until the caller ends the call, if the product hangs at it.
 func (k *Calendar) hang(r *http.Request) (isGivenUp bool) {
 	k.mu.Lock()
 	isHanging := k.hangsAt == r.PathValue("call")

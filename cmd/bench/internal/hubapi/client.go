@@ -96,9 +96,9 @@ func (c *Client) Call(ctx context.Context, method, path string, body, response a
 	return c.CallPath(ctx, method, "/api/v1"+path, header, body, response)
 }
 
-// client is not http.DefaultClient, whose idle connections each httptest.Server
+// HTTPClient is not http.DefaultClient, whose idle connections each httptest.Server
 // closes when it stops: a request that is just being written would fail.
-var client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+var HTTPClient = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 
 // CallPath calls any route of the hub and reads the response into response, which may be nil.
 // Any status but 2xx is an error.
@@ -117,7 +117,7 @@ func (c *Client) CallPath(ctx context.Context, method, path string, header http.
 	}
 	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := client.Do(req)
+	resp, err := HTTPClient.Do(req)
 	if err != nil {
 		return fmt.Errorf("calling the hub: %w", err)
 	}

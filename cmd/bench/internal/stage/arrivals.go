@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"integrationhub/cmd/bench/internal/hubapi"
 	"integrationhub/cmd/bench/internal/receiver"
 	"integrationhub/cmd/bench/internal/reconcile"
 	"integrationhub/cmd/bench/internal/records"
@@ -87,7 +88,7 @@ func (st *Stage) control(ctx context.Context, path string, body []byte) ([]byte,
 	if err != nil {
 		return nil, fmt.Errorf("making request: %w", err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := hubapi.HTTPClient.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("calling the receiver: %w", err)
 	}

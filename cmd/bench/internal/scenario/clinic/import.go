@@ -131,7 +131,7 @@ func (im importer) upload(ctx context.Context, file string) (job importJob, err 
 	}
 	req.Header = im.header.Clone()
 	req.Header.Set("Content-Type", form.FormDataContentType())
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := hubapi.HTTPClient.Do(req)
 	if err != nil {
 		return job, fmt.Errorf("uploading: %w", err)
 	}

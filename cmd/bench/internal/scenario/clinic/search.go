@@ -242,7 +242,7 @@ func (c *searchClient) send(ctx context.Context, search patientSearch, n int) (r
 		req.Header.Set("Content-Type", search.contentType)
 	}
 	sentAt := time.Now()
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := hubapi.HTTPClient.Do(req)
 	if err != nil {
 		return nil, 0, fmt.Errorf("calling the hub: %w", err)
 	}
