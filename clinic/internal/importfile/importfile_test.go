@@ -106,16 +106,13 @@ func TestHeads(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]error{
 		"": importfile.ErrNoHeader, "telefone;cpf\n1;2\n": importfile.ErrNoNameColumn, "Ana;11987654321\n": importfile.ErrNoNameColumn,
-		"nome" + strings.Repeat(";telefone", 500) + "\nAna\n": importfile.ErrManyColumns,
-		strings.Repeat("x", 200_000):                          importfile.ErrNoHeader, "\"nome": importfile.ErrNoHeader,
+		strings.Repeat("x", 200_000): importfile.ErrNoHeader, "\"nome": importfile.ErrNoHeader,
 	} {
 		_, _, err := importfile.ReadHeader(strings.NewReader(text), thisYear)
 		require.ErrorIs(t, err, want)
 	}
-	_, _, err := importfile.ReadHeader(strings.NewReader("nome"+strings.Repeat(";telefone", 499)+"\n"), thisYear)
-	require.NoError(t, err)
 	broken := errors.New("broken")
-	_, _, err = importfile.ReadHeader(iotest.ErrReader(broken), thisYear)
+	_, _, err := importfile.ReadHeader(iotest.ErrReader(broken), thisYear)
 	require.ErrorIs(t, err, broken)
 }
 

@@ -18,9 +18,6 @@ type Header struct {
 // parseHeader parses the first line of a table.
 func parseHeader(line string) (*Header, error) {
 	headings, separator := table.SplitHeader(line)
-	if len(headings) > table.MaxColumns {
-		return nil, ErrManyColumns
-	}
 	h := &Header{separator: separator}
 	hasName := false
 	for _, cell := range headings {

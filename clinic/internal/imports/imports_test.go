@@ -313,3 +313,12 @@ func TestUnfinishedImportsAreLimited(t *testing.T) {
 	clinic.Exec(`update clinic.imports set status = 'failed' where clinic_id = $1 and status = 'running'`)
 	require.Equal(t, 202, clinic.UploadImport("csv", file).Status)
 }
+
+func TestManyColumns(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	refused := clinic.UploadImport("csv", "nome"+strings.Repeat(";telefone", 500)+"\nAna Souza\n")
+	require.Equal(t, 400, refused.Status, refused.Text)
+	require.Contains(t, refused.Text, "at most 500 columns")
+	clinic.Import("csv", "nome"+strings.Repeat(";telefone", 499)+"\nAna Souza\n")
+}

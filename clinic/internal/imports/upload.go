@@ -105,13 +105,15 @@ func (s *Service) readFile(ctx context.Context, scope store.Scope, upload Upload
 		if header, start, err = importfile.ReadHeader(text, s.host.Now().Year()); err != nil {
 			return start, preview, err
 		}
+		if preview.Columns = header.Columns(); len(preview.Columns) > table.MaxColumns { // files that are stored go on
+			return start, preview, importfile.ErrManyColumns
+		}
 		if text, err = table.Text(upload.File); err != nil {
 			return start, preview, err
 		}
 		if _, err = io.CopyN(io.Discard, text, start.Offset); err != nil {
 			return start, preview, fmt.Errorf("reading the file: %w", err)
 		}
-		preview.Columns = header.Columns()
 	}
 	parser, err := s.previewParser(ctx, scope, upload.Source)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/google/uuid"
@@ -143,8 +144,13 @@ func (s *Service) undoRotation(ctx context.Context, sent integration.Integration
 	return err
 }
 
-// hasRefused reports whether an error says that the peer did not do what it was asked.
+// hasRefused reports whether an error says that the peer did not do what it was asked: it refused
+// it, or there was no connection.
 func hasRefused(peerErr error) bool {
 	var status hub.PeerHTTPStatus
+	var dialling *net.OpError
+	if errors.As(peerErr, &dialling) && dialling.Op == "dial" {
+		return true
+	}
 	return errors.As(peerErr, &status) && status.Refused() || hub.HasCode(peerErr, hub.CodeKeyRejected) || hub.HasCode(peerErr, hub.CodePeerRateLimited)
 }

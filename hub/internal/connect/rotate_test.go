@@ -2,6 +2,8 @@ package connect_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -206,6 +208,13 @@ func TestRefusedRotationKeepsWhatHealsTheOneBefore(t *testing.T) {
 		b.clock.Advance(10 * time.Second)
 		rotate(status)
 		require.True(t, b.verifies(made.ID, stored))
+		_, _, err := b.service(func(c *connect.Config) {
+			c.Client = connect.NewDoer(func(context.Context, string, string) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no route to host")}
+			}, "test")
+		}).RotateSecret(t.Context(), made.ID, integration.Filter{}, time.Hour)
+		require.Error(t, err)
+		require.True(t, b.verifies(made.ID, stored), "nothing was sent")
 		p.set(func(p *plainPeer) { p.register = answering(200, `{}`) })
 		b.later(2 * time.Minute)
 		calls := p.seen("/register")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/store"
@@ -61,19 +62,27 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 	var expiresAt *time.Time
 	if rotation.Overlap > 0 {
 		expiresAt = new(e.now().Add(rotation.Overlap))
-		present, current, _, err := e.Secrets(ctx, scope, id)
-		if err != nil {
-			return Endpoint{}, "", err
-		}
-		if current == secret && present.Signing.PreviousUntil != nil && e.now().Before(*present.Signing.PreviousUntil) {
-			endpoint, err := e.completed(ctx, present.stored)
-			return endpoint, secret, err
-		}
 	}
-	row, err := dbgen.New(e.db).RotateEndpointSecret(ctx, dbgen.RotateEndpointSecretParams{
-		ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment)),
-		Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
-		PreviousExpiresAt: expiresAt, SwitchAtEnd: rotation.SwitchAtEnd && expiresAt != nil,
+	var row dbgen.Endpoint
+	err = store.InTx(ctx, e.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select from hub.endpoints where id = $1 for update`, id); err != nil {
+			return fmt.Errorf("locking the endpoint: %w", err)
+		}
+		queries := dbgen.New(tx)
+		present, current, _, err := e.secretsOf(ctx, queries, scope, id)
+		if err != nil {
+			return err
+		}
+		if expiresAt != nil && current == secret && present.Signing.PreviousUntil != nil && e.now().Before(*present.Signing.PreviousUntil) {
+			row = present.stored
+			return nil
+		}
+		row, err = queries.RotateEndpointSecret(ctx, dbgen.RotateEndpointSecretParams{
+			ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment)),
+			Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
+			PreviousExpiresAt: expiresAt, SwitchAtEnd: rotation.SwitchAtEnd && expiresAt != nil,
+		})
+		return err
 	})
 	if err != nil {
 		return Endpoint{}, "", store.Wrap("rotating the endpoint's secret", err)
@@ -85,7 +94,11 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 // Secrets loads an endpoint with its secret and, where one was rotated, the previous one.
 // One that is deleted or out of scope is a [hub.ErrNotFound].
 func (e *Endpoints) Secrets(ctx context.Context, scope Scope, id uuid.UUID) (endpoint Endpoint, current, previous string, err error) {
-	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment))})
+	return e.secretsOf(ctx, dbgen.New(e.db), scope, id)
+}
+
+func (e *Endpoints) secretsOf(ctx context.Context, queries *dbgen.Queries, scope Scope, id uuid.UUID) (endpoint Endpoint, current, previous string, err error) {
+	row, err := queries.EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: pointer.NilIfZero(string(scope.Environment))})
 	if err != nil {
 		return Endpoint{}, "", "", store.Wrap("loading the endpoint", err)
 	}

@@ -256,6 +256,17 @@ func TestCloudReceiptClosesTicket(t *testing.T) {
 				c.sendReceipt(sent, "wamid.closing", receipt)
 				require.Equal(t, isClosed, c.Get(ticket)["status"] == "closed")
 			})
+			t.Run(name+", "+receipt+" after an answer", func(t *testing.T) {
+				t.Parallel()
+				c := newCloudChat(t)
+				ticket := strings.TrimSuffix(c.messages, "/messages")
+				sent := lose(c, func(body string) object {
+					return c.As("").OK(200, "POST", "/api/messages/send", object{"number": cloudContact, "body": body, "closeTicket": true}, "apikey", c.token)
+				})
+				require.Equal(t, 200, deliver(c.Company, c.connection, cloudSecret, cloudWebhook(cloudPhone, cloudText("wamid.answer", cloudContact, `"Wait"`, c.Hub.Clock.Now()))).Status)
+				c.sendReceipt(sent, "wamid.closing", receipt)
+				require.NotEqual(t, "closed", c.Get(ticket)["status"], "the contact goes on")
+			})
 		}
 	}
 }

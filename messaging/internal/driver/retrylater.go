@@ -19,9 +19,10 @@ func (e *RetryLaterError) Error() string { return e.Err.Error() }
 func (e *RetryLaterError) Unwrap() error { return e.Err }
 
 // WithRetryAfter returns the error of a response as a [RetryLaterError] if the response is a 429
-// or a 503 with the header Retry-After, in seconds or as a date; else the error itself.
+// with the header Retry-After, in seconds or as a date; else the error itself. A 503 is a network
+// that does not respond: its connection waits until it does, and no single message for longer.
 func WithRetryAfter(err error, response *http.Response, now time.Time) error {
-	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
+	if response.StatusCode != http.StatusTooManyRequests {
 		return err
 	}
 	if after := parseRetryAfter(response.Header.Get("Retry-After"), now); after > 0 {

@@ -20,7 +20,7 @@ func TestWithRetryAfter(t *testing.T) {
 		header string
 		after  time.Duration
 	}{
-		{429, "120", 2 * time.Minute}, {503, "7", 7 * time.Second}, {429, now.Add(time.Hour).Format(http.TimeFormat), time.Hour},
+		{429, "120", 2 * time.Minute}, {429, "7", 7 * time.Second}, {503, "7", 0}, {429, now.Add(time.Hour).Format(http.TimeFormat), time.Hour},
 		{429, "99999999999999999", 1 << 31 * time.Second},
 		{429, "", 0}, {429, "0", 0}, {429, "-5", 0}, {429, "soon", 0}, {429, now.Add(-time.Hour).Format(http.TimeFormat), 0}, {400, "120", 0}, {500, "120", 0},
 	} {

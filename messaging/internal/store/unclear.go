@@ -57,6 +57,16 @@ func (t *Tx) GiveUpUnclear(ctx context.Context, company int64, message string) e
 	return t.saveAck(ctx, m, chat.AckFailed, &code)
 }
 
+// closeUnlessGoingOn closes the ticket of a message whose receipt came late, unless somebody has
+// written in it since: had the response come, the ticket would have been opened again.
+func (t *Tx) closeUnlessGoingOn(ctx context.Context, scope Scope, m Message) error {
+	isGoingOn, err := t.HasLaterMessages(ctx, m.CompanyID, m.TicketID, m.Seq)
+	if err != nil || isGoingOn {
+		return err
+	}
+	return t.CloseTicketOf(ctx, scope, m)
+}
+
 // settleByReceipt stores that the network has accepted the message that a receipt names: its
 // response was lost, or is on its way. It returns nil if the receipt says nothing of a
 // message that waits for a response.
@@ -77,7 +87,7 @@ func (t *Tx) settleByReceipt(ctx context.Context, scope Scope, connection Connec
 		return nil, fmt.Errorf("settling a message that waits for a response: %w", err)
 	}
 	if closesTicket && receipt.Ack != chat.AckFailed {
-		if err := t.CloseTicketOf(ctx, scope, m); err != nil {
+		if err := t.closeUnlessGoingOn(ctx, scope, m); err != nil {
 			return nil, err
 		}
 	}

@@ -112,7 +112,7 @@ var docs = rest.Docs{
 		"public.professionals":             {Text: "Those who accept bookings online, with their own price and duration."},
 		"public.availability":              {Text: "Times that clients may book: notice, advance, buffers and limits of the settings are kept.", Errors: []string{"422 service_not_offered"}},
 		"public.challenge":                 {Text: "Where the settings ask for proof of work, booking, holding a time and joining the waiting list take its solution. Each solution counts once."},
-		"public.hold":                      {Text: "Nobody else is offered the time until the hold expires. A network address has at most three live holds.", Errors: []string{"403 booking_disabled", "409 slot_unavailable, too_many_holds", "422 service_not_offered, proof_of_work_required"}},
+		"public.hold":                      {Text: "Nobody else is offered the time until the hold expires. A network address has at most ten live holds.", Errors: []string{"403 booking_disabled", "409 slot_unavailable, too_many_holds", "422 service_not_offered, proof_of_work_required"}},
 		"public.book":                      {Text: "Books for a client, who is found by phone or made. Where a deposit is due, the time is kept until it has to be paid.", Errors: []string{"403 booking_disabled, booking_refused", "409 slot_unavailable, provider_not_configured, currency_not_supported, too_many_bookings", "422 service_not_offered, payer_email_required, proof_of_work_required", "502 provider_error"}},
 		"public.appointment":               {Text: "The client's own booking, by the secret of its link.", Errors: []string{"404 invalid_token"}},
 		"public.calendar":                  {Text: "The same as an iCalendar file.", Errors: []string{"404 invalid_token"}},

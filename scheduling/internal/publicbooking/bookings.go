@@ -185,7 +185,7 @@ func (s *Service) Hold(ctx context.Context, org store.Org, choice Choice, start 
 		Org: org, ServiceChoice: store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true}, Start: start, HoldID: previousHold,
 		Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone),
 	}, store.HoldTerms{
-		TTL: formHoldTTL, AddressHash: s.addressHash(module.ClientIP(ctx)),
+		TTL: formHoldTTL, AddressHash: s.addressHash(module.ClientNetwork(ctx)),
 		Check: func(ctx context.Context, tx *store.Tx) error { return spendProof(ctx, tx, org, solved) },
 	})
 }

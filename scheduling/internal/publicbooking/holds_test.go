@@ -10,6 +10,7 @@ import (
 
 	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/scheduling/internal/schedulingtest"
+	"integrationhub/scheduling/internal/store"
 )
 
 // A hold with anybody that ran out leaves the choice of who it is.
@@ -147,15 +148,16 @@ func TestLiveHoldsPerAddress(t *testing.T) {
 		return object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(time.Duration(i) * 30 * time.Minute)}
 	}
 	var last object
-	for i := range 3 {
+	const most = store.MaxHoldsPerAddress
+	for i := range most {
 		last = guest.OK(201, "POST", org.PublicPath("/hold"), at(i))
 	}
-	guest.Refused(409, "too_many_holds", "POST", org.PublicPath("/hold"), at(3))
-	moved := at(3)
+	guest.Refused(409, "too_many_holds", "POST", org.PublicPath("/hold"), at(most))
+	moved := at(most)
 	moved["hold_id"] = last["hold_id"]
 	guest.OK(201, "POST", org.PublicPath("/hold"), moved)
 	org.Hub.Clock.Advance(5 * time.Minute)
-	require.Equal(t, map[int]int{201: 3, 409: 3}, moduletest.SendTogether(6, numbered(func(i int) answer {
+	require.Equal(t, map[int]int{201: most, 409: 3}, moduletest.SendTogether(most+3, numbered(func(i int) answer {
 		response, _ := guest.Try("POST", org.PublicPath("/hold"), at(i))
 		return response
 	})))

@@ -37,9 +37,10 @@ type HoldTerms struct {
 	Check       func(ctx context.Context, tx *Tx) error // may refuse the hold, in its transaction; nil: no further check
 }
 
-// maxHoldsPerAddress is how many live holds a network address has with an organization. A client
-// needs one; a few clients may share an address.
-const maxHoldsPerAddress = 3
+// MaxHoldsPerAddress is how many live holds a network address, or an IPv6 network, has with an
+// organization. A client needs one; clients may share an address, as those of a website that calls
+// the API for them.
+const MaxHoldsPerAddress = 10
 
 // HoldSlot reserves an offered time, replacing the hold the request names. If the
 // request admits a client, it also checks that they may book. A request with an
@@ -88,8 +89,8 @@ func (t *Tx) checkHoldsOfAddress(ctx context.Context, request NewAppointment, ad
 		return err
 	}
 	live, err := t.CountHoldsOfAddress(ctx, dbgen.CountHoldsOfAddressParams{OrgID: request.Org.ID, AddressHash: addressHash, Now: t.now, ExceptID: request.HoldID})
-	if err == nil && live >= maxHoldsPerAddress {
-		err = hub.Errorf(hub.ErrConflict, "too_many_holds", "Your network address holds %d times already. Book one of them, send the hold_id of one to replace it, or wait until one expires.", live)
+	if err == nil && live >= MaxHoldsPerAddress {
+		return hub.Errorf(hub.ErrConflict, "too_many_holds", "Your network address holds %d times already. Book one of them, send the hold_id of one to replace it, or wait until one expires.", live)
 	}
 	return err
 }

@@ -58,8 +58,8 @@ func (s *Store) FailRefund(ctx context.Context, org, refund uuid.UUID, appointme
 	})
 }
 
-// PostponeForeignRefund keeps a refund open whose provider is not configured. Staff are
-// asked to refund the money meanwhile.
+// PostponeForeignRefund keeps a refund open whose provider is not configured. Staff are not asked
+// to refund the money before it fails: the client would have it twice if the provider returns.
 func (s *Store) PostponeForeignRefund(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID, dueAt time.Time) error {
 	return s.changeRefund(ctx, "postponing a refund", org, appointment, func(tx *Tx) error {
 		return tx.SetRefundProviderMissing(ctx, dbgen.SetRefundProviderMissingParams{Now: tx.now, DueAt: dueAt, OrgID: org, ID: refund})

@@ -40,7 +40,8 @@ type Maintenance struct {
 	isBounded      bool          // nothing is too old by this process's clock alone
 	lockedFor      time.Duration // longestLocked
 
-	thinned map[string]uuid.UUID // by day: the last event of which what is settled was deleted
+	thinned   map[string]uuid.UUID // by day: the last event of which what is settled was deleted
+	thinUntil time.Time            // end of the run
 
 	onAbandoned func(targets int) // nil: not counted
 }

@@ -22,6 +22,7 @@ func (m *Maintenance) dropPartitions(ctx context.Context, before time.Time) erro
 	if err != nil {
 		return fmt.Errorf("listing partitions: %w", err)
 	}
+	m.thinUntil = time.Now().Add(longestThin)
 	var failures []error
 	for _, day := range days { // one that fails keeps no other
 		failures = append(failures, m.dropDay(ctx, day))

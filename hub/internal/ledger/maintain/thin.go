@@ -13,7 +13,7 @@ import (
 const (
 	maxCopied     = 10_000           // waiting deliveries of a day that are copied to new tables: what can be compared while it is locked
 	thinBatch     = 1000             // events in one transaction
-	longestThin   = 20 * time.Second // of one run, which others of this process's maintenance wait for
+	longestThin   = 20 * time.Second // of one run over all days, which the rest of this process's maintenance waits for
 	thinLockWait  = "2s"
 	longestThinTx = "30s"
 )
@@ -25,13 +25,16 @@ const (
 // in the database. A run that ends before the day does is continued by the next run of this
 // process; another process begins anew.
 func (m *Maintenance) thinDay(ctx context.Context, day string) error {
-	for ends := time.Now().Add(longestThin); time.Now().Before(ends); {
+	for time.Now().Before(m.thinUntil) {
 		began := time.Now()
-		done, err := m.thinEvents(ctx, day)
+		last, isBusy, err := m.thinEvents(ctx, day)
 		if err != nil {
 			return fmt.Errorf("deleting what is settled of %s: %w", day, err)
 		}
-		if done {
+		if isBusy {
+			return nil
+		}
+		if m.thinned[day] = last; last == uuid.Nil {
 			delete(m.thinned, day)
 			m.log.Info("deleted what is settled of a day of the log whose retention ended", "day", day)
 			_, err := m.pool.Exec(ctx, `analyze hub.deliveries_p`+day) // decides whether that is worth repeating
@@ -46,13 +49,13 @@ func (m *Maintenance) thinDay(ctx context.Context, day string) error {
 	return nil
 }
 
-// thinEvents deletes what is settled of the day's next events. done reports whether there were
-// none left, or another process works on the days.
-func (m *Maintenance) thinEvents(ctx context.Context, day string) (done bool, err error) {
+// thinEvents deletes what is settled of the day's next events and returns the last of them, Nil if
+// none were left. isBusy reports whether another process works on the days.
+func (m *Maintenance) thinEvents(ctx context.Context, day string) (last uuid.UUID, isBusy bool, err error) {
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		var hasLock bool
 		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, partitionsLock).Scan(&hasLock); err != nil || !hasLock {
-			done = true
+			isBusy = true
 			return err
 		}
 		_, err := tx.Exec(ctx, `set local statement_timeout = '`+longestThinTx+`'; set local lock_timeout = '`+thinLockWait+`';
@@ -69,16 +72,13 @@ func (m *Maintenance) thinEvents(ctx context.Context, day string) (done bool, er
 		if err != nil {
 			return err
 		}
-		if done = len(seqs) == 0; done {
+		if len(seqs) == 0 {
 			return nil
 		}
-		if err := deleteSettled(ctx, tx, "p"+day, seqs); err != nil {
-			return err
-		}
-		m.thinned[day] = seqs[len(seqs)-1]
-		return nil
+		last = seqs[len(seqs)-1]
+		return deleteSettled(ctx, tx, "p"+day, seqs)
 	})
-	return done, err
+	return last, isBusy, err
 }
 
 // settledSQL are the statements of deleteSettled. $1 are the events.

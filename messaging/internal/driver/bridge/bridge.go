@@ -287,8 +287,7 @@ func (d *Driver) do(ctx context.Context, client hub.Doer, c driver.Connection, n
 	_ = json.NewDecoder(io.LimitReader(response.Body, maxResponse)).Decode(&result) // a response without a reason has none
 	switch response.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		err := fmt.Errorf("%w: it responded with %d", driver.ErrUnreachable, response.StatusCode)
-		return nil, driver.WithRetryAfter(err, response, d.host.Now())
+		return nil, fmt.Errorf("%w: it responded with %d", driver.ErrUnreachable, response.StatusCode)
 	}
 	refused := &Refusal{response.StatusCode, result.Error, chat.Truncate(result.Message, maxError)}
 	return nil, driver.WithRetryAfter(refused, response, d.host.Now())

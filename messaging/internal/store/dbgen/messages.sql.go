@@ -64,6 +64,18 @@ func (q *Queries) CountAutomaticMessages(ctx context.Context, arg CountAutomatic
 	return count, err
 }
 
+const hasLaterMessages = `-- name: HasLaterMessages :one
+select exists (select from messaging.messages where company_id = $1 and ticket_id = $2 and seq > $3 and not is_private)
+`
+
+// Whether people or the contact wrote in a ticket after a message.
+func (q *Queries) HasLaterMessages(ctx context.Context, companyID int64, ticketID *int64, seq int64) (bool, error) {
+	row := q.db.QueryRow(ctx, hasLaterMessages, companyID, ticketID, seq)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const insertMessage = `-- name: InsertMessage :one
 insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_id, media_reference,
   media_name, mime_type, size, quoted_id, is_private, origin, external_key, template, sent_at, created_at, updated_at)

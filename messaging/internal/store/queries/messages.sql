@@ -45,5 +45,9 @@ select id from messaging.messages where company_id = sqlc.arg(company_id) and co
 -- name: MessagesByID :many
 select * from messaging.messages where company_id = $1 and id = any(sqlc.arg(ids)::text[]);
 
+-- name: HasLaterMessages :one
+-- Whether people or the contact wrote in a ticket after a message.
+select exists (select from messaging.messages where company_id = $1 and ticket_id = sqlc.narg(ticket_id) and seq > sqlc.arg(seq) and not is_private);
+
 -- name: LockMessage :one
 select * from messaging.messages where company_id = $1 and id = $2 for no key update;

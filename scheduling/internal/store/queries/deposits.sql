@@ -16,18 +16,17 @@ order by a.hold_until limit @row_limit::int;
 update scheduling.appointments set deposit_status = @deposit_status, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;
 
 -- name: UpdateNeedsRefund :exec
--- Money is owed to the client that no refund under way returns: a refund failed or has no
--- provider; more than the price was paid; or money of a cancelled appointment is not forfeited.
+-- Money is owed to the client that no refund under way returns: a refund failed; more than the price was paid; or money of a cancelled appointment is not forfeited.
 -- Kind 'other' is beside the price. After a cancellation it counts where its code was older,
 -- and what staff received by hand after it does not count: it may be a fee.
 with money as (
     select p.id, p.kind, p.amount_cents, p.refunded_cents, p.amount_cents - p.refunded_cents as kept, p.paid_at, p.source_id, c.created_at as charged_at,
         coalesce((select sum(r.amount_cents) from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id
-            and r.done_at is null and r.failed_at is null and r.provider_missing_since is null), 0) as under_way,
+            and r.done_at is null and r.failed_at is null), 0) as under_way,
         coalesce((select sum(r.amount_cents) from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id
-            and (r.done_at is not null or r.failed_at is not null or r.provider_missing_since is not null)), 0) as requested,
+            and (r.done_at is not null or r.failed_at is not null)), 0) as requested,
         exists (select from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id and r.done_at is null
-            and (r.failed_at is not null or r.provider_missing_since is not null)) as stuck
+            and r.failed_at is not null) as stuck
     from scheduling.payments p left join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
     where p.org_id = @org_id and p.appointment_id = @id::uuid and p.paid_at is not null
 ), owed as (
