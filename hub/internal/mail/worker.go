@@ -111,10 +111,11 @@ func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
 
 // senderOf returns whose mail a row is: the column last of the statement that claims mails.
 func senderOf(row dbgen.ClaimMailsRow) string {
-	if row.TenantID == nil {
-		return row.Product
+	tenant := uuid.Nil // of the product itself
+	if row.TenantID != nil {
+		tenant = *row.TenantID
 	}
-	return row.Product + row.TenantID.String()
+	return row.Product + tenant.String()
 }
 
 // sendOne sends a mail and stores the outcome. isBroken reports whether nothing more can be sent
