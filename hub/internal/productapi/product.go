@@ -85,6 +85,7 @@ type Product struct {
 	api      huma.API
 	// documentOnly is for operations that fiber handlers serve.
 	documentOnly huma.API
+	users        userGate
 	longBodies   []longBody
 	formErrors   []formErrors
 }
