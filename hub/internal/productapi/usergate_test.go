@@ -20,7 +20,10 @@ func TestUsersOfATenantAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	answers := make(chan answer, 8)
 	for range cap(answers) {
-		go func() { answers <- call(t, "GET", o.integrations()+"/api-keys", "", bearer(o.admin)...) }()
+		go func() {
+			response, _ := try("GET", o.integrations()+"/api-keys", "", bearer(o.admin)...) // no response has no status
+			answers <- response
+		}()
 	}
 	for range 2 {
 		select {

@@ -57,8 +57,8 @@ func (t *Tx) GiveUpUnclear(ctx context.Context, company int64, message string) e
 	return t.saveAck(ctx, m, chat.AckFailed, &code)
 }
 
-// closeUnlessGoingOn closes the ticket of a message whose receipt came late, unless somebody has
-// written in it since: had the response come, the ticket would have been opened again.
+// closeUnlessGoingOn closes the ticket of a message whose receipt came late, unless a user or the
+// contact has written in it since: had the response come, the ticket would have been opened again.
 func (t *Tx) closeUnlessGoingOn(ctx context.Context, scope Scope, m Message) error {
 	isGoingOn, err := t.HasLaterMessages(ctx, m.CompanyID, m.TicketID, m.Seq)
 	if err != nil || isGoingOn {
