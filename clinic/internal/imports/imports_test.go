@@ -318,7 +318,7 @@ func TestManyColumns(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	refused := clinic.UploadImport("csv", "nome"+strings.Repeat(";telefone", 500)+"\nAna Souza\n")
-	require.Equal(t, 400, refused.Status, refused.Text)
+	require.Equal(t, 422, refused.Status, refused.Text)
 	require.Contains(t, refused.Text, "at most 500 columns")
 	clinic.Import("csv", "nome"+strings.Repeat(";telefone", 499)+"\nAna Souza\n")
 }

@@ -19,7 +19,7 @@ func cancelPaid(org *schedulingtest.Bookable, after time.Duration, before func(i
 	return id
 }
 
-// Refunds of a former provider are left to staff, however many, and stop no others.
+// Refunds of a former provider wait for it, however many, and stop no others.
 func TestRefundsOfAFormerProvider(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
@@ -32,7 +32,7 @@ func TestRefundsOfAFormerProvider(t *testing.T) {
 	org.RunJob("payments")
 	require.Equal(t, "refunded", org.Appointment(present)["deposit_status"])
 	require.Equal(t, "paid", org.Appointment(old)["deposit_status"])
-	require.Equal(t, true, org.Appointment(old)["needs_refund"], "staff see it")
+	require.Equal(t, false, org.Appointment(old)["needs_refund"], "it is made if the provider returns within two days")
 }
 
 // A provider that is missing from the settings for a while makes its refunds once it is back.

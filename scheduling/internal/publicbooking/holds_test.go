@@ -145,7 +145,7 @@ func TestLiveHoldsPerAddress(t *testing.T) {
 	org := schedulingtest.NewBookableAlone(t)
 	guest := org.Guest()
 	at := func(i int) object {
-		return object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(time.Duration(i) * 30 * time.Minute)}
+		return object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(time.Duration(i%6)*30*time.Minute + time.Duration(i/6)*24*time.Hour)}
 	}
 	var last object
 	const most = store.MaxHoldsPerAddress
