@@ -141,7 +141,7 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, isDryRun bool) erro
 	}
 	for _, r := range references {
 		if c := candidates[r.PatientID]; c != nil {
-			c.addReference(r)
+			c.setReference(r)
 		}
 	}
 	if isDryRun {
@@ -163,9 +163,9 @@ func newCandidate(patient store.Patient) *candidate {
 	return c
 }
 
-// addReference adds a number in a list. Of several in one list, as a merge leaves them, the first
-// is the patient's.
-func (c *candidate) addReference(r store.PatientReference) {
+// setReference notes a number that the patient has in a list. Of several in one list, as a merge
+// leaves them, the first is the patient's own.
+func (c *candidate) setReference(r store.PatientReference) {
 	switch {
 	case r.Source == store.MergedExternalRefs:
 		c.mergedRefs = append(c.mergedRefs, reference{"", r.Reference})

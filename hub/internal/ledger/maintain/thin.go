@@ -19,8 +19,8 @@ const (
 )
 
 // thinDay deletes what is settled of a day, some events at a time, and keeps what waits where it
-// is. It locks only rows that are settled, so nothing waits for it however much is kept. A day
-// that is compacted costs less and returns its space to the disk, so this is for days of which
+// is. It locks some events for moments and no delivery that waits, so attempts go on however much is
+// kept. A day that is compacted costs less and returns its space to the disk, so this is for days of which
 // much waits. It pauses after each transaction for as long as that took: publishing has priority
 // in the database. A run that ends before the day does is continued by the next run of this
 // process; another process begins anew.
@@ -34,7 +34,9 @@ func (m *Maintenance) thinDay(ctx context.Context, day string) error {
 		if isBusy {
 			return nil
 		}
-		if m.thinned[day] = last; last == uuid.Nil {
+		if last != uuid.Nil {
+			m.thinned[day] = last
+		} else {
 			delete(m.thinned, day)
 			m.log.Info("deleted what is settled of a day of the log whose retention ended", "day", day)
 			_, err := m.pool.Exec(ctx, `analyze hub.deliveries_p`+day) // decides whether that is worth repeating
