@@ -372,7 +372,7 @@ type PopularService struct {
 	ServiceID    uuid.UUID     `json:"service_id" doc:"Names the service"`
 	Name         string        `json:"name" doc:"Display name"`
 	Appointments int           `json:"appointments" doc:"How often it was booked"`
-	Revenue      booking.Cents `json:"revenue" doc:"What was paid of its price, less refunds"`
+	Revenue      booking.Cents `json:"revenue" doc:"What came in for it, less refunds"`
 	Share        float64       `json:"share" doc:"Of all appointments"`
 }
 
