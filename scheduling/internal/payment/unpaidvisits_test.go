@@ -107,8 +107,8 @@ func TestLatePriceRestoresTheAppointment(t *testing.T) {
 func TestDepositPaidAfterTheVisit(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
-	after := func(n time.Duration, action string) string {
-		id := bookForGuest(org, n*time.Hour)
+	after := func(at time.Duration, action string) string {
+		id := bookForGuest(org, at)
 		org.Transition(200, action, id, nil)
 		return id
 	}
@@ -116,7 +116,7 @@ func TestDepositPaidAfterTheVisit(t *testing.T) {
 		org.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": 20, "method": "cash"})
 		return org.Appointment(id)["deposit_status"]
 	}
-	visited, missed, older := after(0, "complete"), after(1, "noshow"), after(2, "complete")
+	visited, missed, older := after(0, "complete"), after(time.Hour, "noshow"), after(2*time.Hour, "complete")
 	require.Equal(t, "paid", pay(visited))
 	require.Equal(t, "completed", org.Appointment(visited)["status"])
 	require.Equal(t, "forfeited", pay(missed))
