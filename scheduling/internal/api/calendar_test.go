@@ -94,3 +94,29 @@ func TestFeedAddressIsForManagersAndItsProfessional(t *testing.T) {
 	require.Nil(t, staff.OK(200, "PUT", "/professionals/"+org.ProfessionalID, object{"bio": "x"})["calendar_feed_url"])
 	require.Nil(t, staff.OK(200, "POST", "/professionals/"+org.ProfessionalID+"/calendar-feed/rotate", nil)["calendar_feed_url"])
 }
+
+// Who no longer works here no longer reads the calendar: its address ends with the user.
+func TestFeedEndsWithItsUser(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	for name, end := range map[string]func(user string){
+		"disabled": func(user string) { org.OK(200, "PUT", "/users/"+user, object{"is_active": false}) },
+		"deleted":  func(user string) { org.OK(204, "DELETE", "/users/"+user, nil) },
+		"replaced": func(string) { org.OK(200, "PUT", "/professionals/"+org.ProfessionalID, object{"user_id": nil}) },
+	} {
+		user := org.OK(201, "POST", "/users", object{"name": "Bia", "email": name + "@" + org.ID.String() + ".example.com", "role": "staff"})["id"].(string)
+		org.OK(200, "PUT", "/professionals/"+org.ProfessionalID, object{"user_id": user})
+		feed := org.List("/professionals")[0]["calendar_feed_url"].(string)
+		read := func() int {
+			response, err := hubtest.HTTPClient.Get(feed)
+			require.NoError(t, err)
+			defer response.Body.Close()
+			return response.StatusCode
+		}
+		org.OK(200, "PUT", "/users/"+user, object{"name": "Bianca"})
+		org.OK(200, "PUT", "/professionals/"+org.ProfessionalID, object{"name": "Ana", "user_id": user})
+		require.Equal(t, http.StatusOK, read(), name)
+		end(user)
+		require.Equal(t, http.StatusNotFound, read(), name)
+	}
+}

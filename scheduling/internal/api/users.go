@@ -190,6 +190,6 @@ func (a *API) deleteUser(ctx context.Context, in *ByID) (*noContent, error) {
 		if isLastOwner {
 			return lastOwnerError()
 		}
-		return tx.DeleteUser(ctx, user.OrgID, user.ID)
+		return tx.RemoveUser(ctx, user)
 	})
 }

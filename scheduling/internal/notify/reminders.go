@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	reminderBatch = 200
+	reminderBatch    = 200
+	reminderOrgBatch = 20 // of an organization in a batch: the batch ends with the slowest
 	// reminderRetry is after how long a reminder is retried that could not be sent.
 	reminderRetry = time.Minute
 )
@@ -31,11 +32,14 @@ func (n *Notifier) SendReminders(ctx context.Context) error {
 // finishes or postpones each, so that none is due again in this run.
 func (n *Notifier) sendDueReminders(ctx context.Context, channel string, send func(context.Context, []store.DueReminder) error) error {
 	for {
-		reminders, err := n.store.DueReminders(ctx, dbgen.DueRemindersParams{Channel: channel, Now: n.host.Now(), RowLimit: reminderBatch})
+		reminders, err := n.store.DueReminders(ctx, dbgen.DueRemindersParams{Channel: channel, Now: n.host.Now(), OrgLimit: reminderOrgBatch, RowLimit: reminderBatch})
 		if err != nil {
 			return err
 		}
-		if err := send(ctx, reminders); err != nil || len(reminders) < reminderBatch {
+		if len(reminders) == 0 {
+			return nil
+		}
+		if err := send(ctx, reminders); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store/dbgen"
@@ -15,6 +13,8 @@ import (
 const (
 	refundLimit           = 24 * time.Hour     // since it was requested: a refund that the provider refuses is then given up
 	minRefundAttempts     = 12                 // until then, in about half a day: the hub may have been off
+	undecidedInterval     = time.Hour          // until the provider is asked again for a refund that it has not decided on
+	undecidedRefundLimit  = 7 * 24 * time.Hour // since it was requested: such a refund then counts as refused
 	foreignRefundInterval = 10 * time.Minute   // until a refund of another provider is looked at again
 	foreignRefundLimit    = 2 * 24 * time.Hour // since its provider is missing
 )
@@ -62,13 +62,14 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 }
 
 func (r *paymentRun) sendDueRefund(ctx context.Context, due dbgen.ClaimRefundsRow) error {
-	err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents})
-	var outage *provider.OutageError
+	err := r.sendRefund(ctx, due)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errProviderDown), errors.As(err, &outage):
-		return r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.nextCallAt(), OrgID: due.OrgID, ID: due.ID})
+	case errors.Is(err, errProviderDown), isOutage(err):
+		return r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.nextTurnAt(err), OrgID: due.OrgID, ID: due.ID})
+	case errors.Is(err, provider.ErrRefundUndecided) && r.now.Sub(due.CreatedAt) < undecidedRefundLimit:
+		return r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.now.Add(undecidedInterval), OrgID: due.OrgID, ID: due.ID})
 	}
 	last := due.Attempts >= minRefundAttempts && r.now.Sub(due.CreatedAt) >= refundLimit
 	r.host.Log.Warn("refunding a deposit failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
@@ -78,18 +79,21 @@ func (r *paymentRun) sendDueRefund(ctx context.Context, due dbgen.ClaimRefundsRo
 	return r.store.FailRefund(ctx, due.OrgID, due.ID, due.AppointmentID)
 }
 
-func (r *paymentRun) sendRefund(ctx context.Context, id uuid.UUID, chargeID string, refund provider.Refund) error {
-	err := r.callProvider(func() error { return r.provider.Refund(ctx, chargeID, refund) })
-	isStateConflict := errors.Is(err, hub.ErrConflict) // it may have been refunded already
-	if err != nil && !isStateConflict {
+func (r *paymentRun) sendRefund(ctx context.Context, due dbgen.ClaimRefundsRow) error {
+	err := r.callProvider(func() error {
+		return r.provider.Refund(ctx, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents})
+	})
+	// It may have been refunded already, or meanwhile.
+	inDoubt := errors.Is(err, hub.ErrConflict) || errors.Is(err, provider.ErrRefundUndecided)
+	if err != nil && !inDoubt {
 		return err
 	}
-	charge, readErr := r.readCharge(ctx, chargeID)
+	charge, readErr := r.readCharge(ctx, *due.ProviderPaymentID)
 	if readErr != nil {
 		return readErr
 	}
-	if isStateConflict && charge.RefundedAmount() < refund.Amount {
+	if inDoubt && int64(charge.RefundedAmount()) < due.RefundedAfter {
 		return err
 	}
-	return r.store.SettleRefund(ctx, r.provider.Name(), charge, id)
+	return r.store.SettleRefund(ctx, r.provider.Name(), charge, due.ID)
 }

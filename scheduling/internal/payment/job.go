@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	batchSize                = 100         // of each kind of work in one run
-	maxEventAttempts         = 30          // of a provider event: about eight hours
-	maxUnknownChargeAttempts = 5           // of a provider event for an unknown charge: the charge may not be stored yet
-	callRetryInterval        = time.Minute // for a call that was not made, or a due charge that could not be read
+	batchSize                = 100                // of each kind of work in one run
+	maxEventAttempts         = 30                 // of a provider event: about eight hours
+	eventOutageLimit         = 7 * 24 * time.Hour // since a provider event was received: outages count as attempts after it
+	maxUnknownChargeAttempts = 5                  // of a provider event for an unknown charge: the charge may not be stored yet
+	callRetryInterval        = time.Minute        // for a call that was not made, or a due charge that could not be read
 )
 
 // ProcessDue settles provider events, ends unpaid charges, cancels appointments without a
@@ -64,6 +65,21 @@ func (r *paymentRun) nextCallAt() time.Time {
 	return r.retryAt
 }
 
+// isOutage reports whether a call met an outage of the provider.
+func isOutage(err error) bool {
+	var outage *provider.OutageError
+	return errors.As(err, &outage)
+}
+
+// nextTurnAt is [paymentRun.nextCallAt] after an outage. What met it is due a second later
+// than what was not called for: it may be about this charge alone, and each has its turn.
+func (r *paymentRun) nextTurnAt(err error) time.Time {
+	if isOutage(err) {
+		return r.nextCallAt().Add(time.Second)
+	}
+	return r.nextCallAt()
+}
+
 // providerName returns the configured provider's name, "" without one.
 func (r *paymentRun) providerName() string {
 	if r.provider == nil {
@@ -88,34 +104,36 @@ func (r *paymentRun) settleProviderEvents(ctx context.Context) error {
 		return err
 	}
 	for _, event := range events {
-		charge, err := r.readCharge(ctx, event.ChargeID)
-		if err == nil {
-			err = r.store.SettleCharge(ctx, name, charge)
-		}
-		finished := event.Attempts >= maxEventAttempts
-		switch {
-		case errors.Is(err, errProviderDown):
-			if err := r.store.PostponeProviderEvent(ctx, dbgen.PostponeProviderEventParams{DueAt: r.nextCallAt(), Provider: name, EventID: event.EventID}); err != nil {
-				return err
-			}
-			continue
-		case err == nil:
-			finished = true
-		case errors.Is(err, provider.ErrMismatch):
-			finished = true
-			r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", event.ChargeID)
-		case errors.Is(err, store.ErrUnknownCharge), errors.Is(err, hub.ErrNotFound):
-			finished = event.Attempts >= maxUnknownChargeAttempts
-		default:
-			r.host.Log.Warn("settling a payment failed", "charge", event.ChargeID, "attempt", event.Attempts, "last", finished, "error", err)
-		}
-		if finished {
-			if err := r.store.SetProviderEventProcessed(ctx, dbgen.SetProviderEventProcessedParams{Now: r.now, Provider: name, EventID: event.EventID}); err != nil {
-				return err
-			}
+		if err := r.settleProviderEvent(ctx, name, event); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (r *paymentRun) settleProviderEvent(ctx context.Context, name string, event dbgen.ClaimProviderEventsRow) error {
+	charge, err := r.readCharge(ctx, event.ChargeID)
+	if err == nil {
+		err = r.store.SettleCharge(ctx, name, charge)
+	}
+	finished := event.Attempts >= maxEventAttempts
+	switch {
+	case errors.Is(err, errProviderDown), isOutage(err) && r.now.Sub(event.ReceivedAt) < eventOutageLimit:
+		return r.store.PostponeProviderEvent(ctx, dbgen.PostponeProviderEventParams{DueAt: r.nextTurnAt(err), Provider: name, EventID: event.EventID})
+	case err == nil:
+		finished = true
+	case errors.Is(err, provider.ErrMismatch):
+		finished = true
+		r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", event.ChargeID)
+	case errors.Is(err, store.ErrUnknownCharge), errors.Is(err, hub.ErrNotFound):
+		finished = event.Attempts >= maxUnknownChargeAttempts
+	default:
+		r.host.Log.Warn("settling a payment failed", "charge", event.ChargeID, "attempt", event.Attempts, "last", finished, "error", err)
+	}
+	if !finished {
+		return nil
+	}
+	return r.store.SetProviderEventProcessed(ctx, dbgen.SetProviderEventProcessedParams{Now: r.now, Provider: name, EventID: event.EventID})
 }
 
 // cancelUnpaidAppointments cancels appointments whose deposit was not paid in time.

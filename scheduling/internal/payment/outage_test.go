@@ -244,3 +244,27 @@ func TestOutageDuringTheEndOfACharge(t *testing.T) {
 	require.Equal(t, "scheduled", org.Appointment(id)["status"])
 	b.recovered(org, id)
 }
+
+// A webhook that meets an outage loses no attempt, however long the outage is.
+func TestOutageCountsNoWebhookAttempts(t *testing.T) {
+	t.Parallel()
+	var b bank
+	org, id := b.bookWithDeposit(t)
+	org.StopOwnRuns("payments")
+	b.fail(503)
+	b.sendChange(org, "one", object{"status": "approved", "date_approved": "2026-02-27T12:10:00.000-00:00"})
+	org.Exec(`update scheduling.provider_events set attempts = 29`) // so many other failures
+	for range 3 {
+		org.AdvanceClock(31 * time.Minute)
+		org.RunJob("payments")
+		require.Equal(t, 1, org.Count("scheduling.provider_events where processed_at is null and attempts = 29"))
+	}
+	b.recovered(org, id)
+	// One that meets nothing else for a week is given up in the end.
+	b.fail(503)
+	b.sendChange(org, "two", object{})
+	org.Exec(`update scheduling.provider_events set attempts = 29 where processed_at is null`)
+	org.AdvanceClock(7*24*time.Hour + time.Minute)
+	org.RunJob("payments")
+	require.Zero(t, org.Count("scheduling.provider_events where processed_at is null"))
+}

@@ -81,6 +81,7 @@ type bank struct {
 	// onCancel is called before a charge is cancelled, with the lock held.
 	onCancel   func()
 	failure    int    // status of every response; 0: none
+	refund     string // status of every refund; "": the bank makes none
 	retryAfter string // header of failing responses; "": none
 }
 
@@ -102,10 +103,14 @@ func (b *bank) payments(t testing.TB, modify ...func(*module.Host)) *schedulingt
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
+		var order object
+		_ = json.Unmarshal([]byte(body), &order)
+		if strings.HasSuffix(r.URL.Path, "/refunds") && b.refund != "" {
+			_ = json.NewEncoder(w).Encode(object{"amount": order["amount"], "status": b.refund})
+			return
+		}
 		switch r.Method {
 		case "POST":
-			var order object
-			_ = json.Unmarshal([]byte(body), &order)
 			b.charge = object{
 				"id": 77, "status": "pending", "transaction_amount": order["transaction_amount"], "transaction_amount_refunded": 0, "currency_id": "BRL",
 				"payment_method_id": "pix", "external_reference": order["external_reference"], "date_of_expiration": order["date_of_expiration"],

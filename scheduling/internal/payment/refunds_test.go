@@ -109,3 +109,36 @@ func TestRefusedRefundsStopNoOthers(t *testing.T) {
 	org.RunJob("payments")
 	require.Equal(t, []string{"POST", "POST"}, b.methods)
 }
+
+// A refund that the provider has not decided on is not made: it is done once the charge says
+// so, and given up after a week.
+func TestUndecidedRefunds(t *testing.T) {
+	t.Parallel()
+	for _, made := range []bool{true, false} {
+		var b bank
+		org, id := b.bookWithDeposit(t)
+		org.StopOwnRuns("payments")
+		b.sendChange(org, "one", object{"status": "approved", "date_approved": "2026-02-27T12:00:00.000-00:00"})
+		b.refund = "in_process"
+		org.Transition(200, "cancel", id, object{})
+		for range 2 {
+			org.RunJob("payments")
+			waiting := org.Appointment(id)
+			require.Equal(t, []any{"paid", false}, []any{waiting["deposit_status"], waiting["needs_refund"]})
+			require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and done_at is null and failed_at is null and attempts = 0", org.ID))
+			org.AdvanceClock(2 * time.Hour)
+		}
+		if made {
+			b.mu.Lock()
+			b.charge["status"], b.charge["transaction_amount_refunded"] = "refunded", 20
+			b.mu.Unlock()
+			org.RunJob("payments")
+			require.Equal(t, []any{"refunded", false}, []any{org.Appointment(id)["deposit_status"], org.Appointment(id)["needs_refund"]})
+			continue
+		}
+		org.Exec(`update scheduling.refunds set attempts = 12 where org_id = $1`, org.ID)
+		org.AdvanceClock(7 * 24 * time.Hour)
+		org.RunJob("payments")
+		require.Equal(t, []any{"paid", true}, []any{org.Appointment(id)["deposit_status"], org.Appointment(id)["needs_refund"]})
+	}
+}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store"
 )
@@ -60,7 +60,7 @@ func (s *Service) CreateCharge(ctx context.Context, org store.Org, request Charg
 	}
 	payment, created, err = s.store.AddCharge(ctx, org, charge, request.Idempotency)
 	if !created {
-		s.cancelUnusedCharge(ctx, charge)
+		s.cancelUnusedCharge(ctx, charge, err)
 	}
 	return payment, created, err
 }
@@ -81,22 +81,28 @@ func (s *Service) requestCharge(ctx context.Context, org store.Org, request Char
 
 // cancelUnusedCharge cancels a charge whose payment was not stored, so its code was never
 // shown. Failing is harmless: the charge expires. A commit whose answer was lost may have
-// stored the payment; cancelling its charge would take the code from a booking that exists.
-func (s *Service) cancelUnusedCharge(ctx context.Context, charge store.NewCharge) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), repeatTimeout)
-	defer cancel()
-	_, err := s.store.PaymentByID(ctx, charge.Org, charge.ID)
-	switch {
-	case err == nil:
-		s.host.Log.Warn("a charge was stored although storing it failed", logIDs(charge.Org, charge.ID)...)
-		return
-	case !errors.Is(err, pgx.ErrNoRows):
-		s.host.Log.Warn("an unused charge is left to expire: looking for its payment failed", append(logIDs(charge.Org, charge.ID), "error", err)...)
+// stored the payment, or store it in a moment; cancelling its charge would take the code from
+// a booking that exists. storing is the error of storing it, nil where another was used.
+func (s *Service) cancelUnusedCharge(ctx context.Context, charge store.NewCharge, storing error) {
+	if mayBeCommitted(storing) {
+		s.host.Log.Warn("a charge that may have been stored is left to expire", append(logIDs(charge.Org, charge.ID), "error", storing)...)
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), repeatTimeout)
+	defer cancel()
 	if err := s.provider.Cancel(ctx, charge.Charge.ID); err != nil {
 		s.host.Log.Warn("cancelling an unused charge failed; it will expire", "charge", charge.Charge.ID, "error", err)
 	}
+}
+
+// mayBeCommitted reports whether a transaction that failed may have been committed: neither
+// PostgreSQL nor its work refused it.
+func mayBeCommitted(err error) bool {
+	if err == nil || dberr.Code(err) != "" {
+		return false
+	}
+	var refused *hub.Error
+	return !errors.As(err, &refused) || hub.HasCode(err, "database_unavailable")
 }
 
 // providerHoldTTL is how long a time is held during a provider call. It is longer than
@@ -165,7 +171,7 @@ func (s *Service) bookHeld(ctx context.Context, request store.NewAppointment, he
 	if err == nil {
 		booked, err = s.store.Book(ctx, request)
 		if request.Charge != nil && (err != nil || booked.Repeated) {
-			s.cancelUnusedCharge(ctx, *request.Charge)
+			s.cancelUnusedCharge(ctx, *request.Charge, err)
 		}
 	}
 	if err != nil || booked.Repeated {

@@ -23,7 +23,7 @@ func balanceOf(appointment Appointment) Balance {
 func (n *NewPayment) SetDueAmount(balance Balance) error {
 	due, paid := balance.Price-balance.Paid, balance.Price > 0 && balance.Paid >= balance.Price
 	switch n.Kind {
-	case "other":
+	case KindOther:
 		if !n.AmountGiven {
 			return hub.Invalid("body.amount", "is required for this kind")
 		}

@@ -196,11 +196,15 @@ func (t *Tx) applyChargeState(ctx context.Context, org Org, payment Payment, app
 			if err := t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: payment.Status, PaidAt: payment.PaidAt, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
 				return err
 			}
-			if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
+			if err := t.creditPayment(ctx, payment, appointment); err != nil {
 				return err
 			}
-			if appointment != nil && appointment.Status == booking.Cancelled {
-				if err := t.handlePaidAfterCancel(ctx, org, payment, appointment); err != nil {
+			// Money that went back before it was read covers nothing.
+			if kept := payment.AmountCents - charge.RefundedAmount(); appointment != nil && kept > 0 {
+				if err := t.applyCredit(ctx, org, payment, appointment); err != nil {
+					return err
+				}
+				if err := t.handlePaidAfterCancel(ctx, org, payment, appointment, kept); err != nil {
 					return err
 				}
 			}

@@ -9,13 +9,16 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// coverDeposit marks a pending deposit as paid once enough money was received.
+// coverDeposit marks a pending deposit as paid once enough money was received: as forfeited
+// after a no-show, also where the money was received later.
 func (t *Tx) coverDeposit(ctx context.Context, org Org, appointment *Appointment) error {
-	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
-	if !open || appointment.DepositStatus != booking.DepositPending || appointment.PaidCents < *appointment.DepositCents {
+	if appointment.Status == booking.Cancelled || appointment.DepositStatus != booking.DepositPending || appointment.PaidCents < *appointment.DepositCents {
 		return nil
 	}
 	appointment.DepositStatus = booking.DepositPaid
+	if appointment.Status == booking.NoShow {
+		appointment.DepositStatus = booking.DepositAfterNoShow(appointment.DepositStatus)
+	}
 	if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 		return err
 	}
@@ -46,7 +49,7 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.DepositDeadline == nil || before.DepositDeadline.After(tx.now) {
 			return nil
 		}
-		if before.DepositLeftToStaff || !before.DepositDeadline.Before(before.StartAt) { // or it has begun
+		if before.DepositLeftToStaff || !before.DepositDeadline.Before(before.StartAt) || !before.StartAt.After(tx.now) { // or it has begun
 			return nil
 		}
 		return tx.applyAction(ctx, booking.Cancel, change, before)

@@ -12,13 +12,16 @@ import (
 // system cancelled it for an unpaid deposit and the time is still free, it is restored.
 // If a person cancelled it while the deposit was due, the deposit is refunded or forfeited
 // as if it had been paid before. Otherwise staff must refund the money:
-// [Tx.updateNeedsRefund] marks it.
-func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
+// [Tx.updateNeedsRefund] marks it. kept is what the charge did not refund yet.
+func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment, kept booking.Cents) error {
+	if appointment.Status != booking.Cancelled {
+		return nil
+	}
 	bySystem := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.ActorSystem)
-	coversDeposit := payment.Kind == KindDeposit && appointment.DepositCents != nil && appointment.PaidCents >= *appointment.DepositCents
+	coversDeposit := payment.Kind != KindOther && appointment.DepositCents != nil && appointment.PaidCents >= *appointment.DepositCents
 	switch {
-	case coversDeposit && !bySystem && appointment.DepositStatus == booking.DepositNone && appointment.CancelledAt != nil:
-		return t.handleDepositPaidAfterCancel(ctx, org, payment, appointment)
+	case coversDeposit && payment.Kind == KindDeposit && !bySystem && appointment.DepositStatus == booking.DepositNone && appointment.CancelledAt != nil:
+		return t.handleDepositPaidAfterCancel(ctx, org, payment, appointment, kept)
 	case coversDeposit && bySystem && appointment.StartAt.After(t.now):
 		return t.restoreAfterLateDeposit(ctx, org, appointment)
 	}
@@ -27,13 +30,13 @@ func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment Payment
 
 // handleDepositPaidAfterCancel refunds or forfeits a deposit that was paid too late for the
 // cancellation to know of it. The policy applies to the time of cancelling.
-func (t *Tx) handleDepositPaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
+func (t *Tx) handleDepositPaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment, kept booking.Cents) error {
 	appointment.DepositStatus = org.Policy.DepositAfterCancel(booking.DepositPaid, appointment.StartAt, *appointment.CancelledAt)
 	err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	if err != nil || appointment.DepositStatus != booking.DepositPaid {
 		return err
 	}
-	return t.enqueueRefund(ctx, payment.OrgID, payment.ID, payment.AmountCents)
+	return t.enqueueRefund(ctx, payment.OrgID, payment.ID, kept)
 }
 
 // restoreAfterLateDeposit restores an appointment that the system cancelled, if its time is

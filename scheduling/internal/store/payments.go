@@ -13,8 +13,11 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// KindDeposit is the kind of payments for deposits.
-const KindDeposit = "deposit"
+// Kinds of payments that have rules of their own.
+const (
+	KindDeposit = "deposit" // for the deposit
+	KindOther   = "other"   // for something beside the price: it pays neither the price nor the deposit
+)
 
 // Statuses of payments.
 const (
@@ -119,10 +122,13 @@ func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (PaymentDeta
 	if err != nil {
 		return PaymentDetail{}, err
 	}
-	if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
+	if err := t.creditPayment(ctx, payment, appointment); err != nil {
 		return PaymentDetail{}, err
 	}
 	if appointment != nil {
+		if err := t.applyCredit(ctx, org, payment, appointment); err != nil {
+			return PaymentDetail{}, err
+		}
 		if err := t.updateNeedsRefund(ctx, n.Org, appointment.ID); err != nil {
 			return PaymentDetail{}, err
 		}
@@ -131,18 +137,11 @@ func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (PaymentDeta
 }
 
 // creditPayment adds received money to the appointment, the client and their points.
-func (t *Tx) creditPayment(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
+func (t *Tx) creditPayment(ctx context.Context, payment Payment, appointment *Appointment) error {
 	service := uuid.Nil
 	if appointment != nil {
 		service = appointment.ServiceID
-		if err := t.AdjustPaidAmount(ctx, dbgen.AdjustPaidAmountParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(payment.AmountCents), Now: t.now}); err != nil {
-			return err
-		}
-		appointment.PaidCents += payment.AmountCents
-		if err := t.closeExcessCharges(ctx, *appointment, appointment.PriceCents-appointment.PaidCents); err != nil {
-			return err
-		}
-		if err := t.coverDeposit(ctx, org, appointment); err != nil {
+		if err := t.adjustPaidAmount(ctx, payment, appointment, payment.AmountCents); err != nil {
 			return err
 		}
 	}
@@ -158,6 +157,28 @@ func (t *Tx) creditPayment(ctx context.Context, org Org, payment Payment, appoin
 		Payment: &payment.ID, Appointment: payment.AppointmentID,
 	})
 	return ignoreErased(err)
+}
+
+// adjustPaidAmount changes what was paid of an appointment's price. Money of kind other is
+// beside the price.
+func (t *Tx) adjustPaidAmount(ctx context.Context, payment Payment, appointment *Appointment, amount booking.Cents) error {
+	if payment.Kind == KindOther {
+		return nil
+	}
+	appointment.PaidCents += amount
+	return t.AdjustPaidAmount(ctx, dbgen.AdjustPaidAmountParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(amount), Now: t.now})
+}
+
+// applyCredit applies what credited money changes besides the totals: codes above the rest
+// are closed, and the deposit may be covered.
+func (t *Tx) applyCredit(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
+	if payment.Kind == KindOther {
+		return nil
+	}
+	if err := t.closeExcessCharges(ctx, *appointment, appointment.PriceCents-appointment.PaidCents); err != nil {
+		return err
+	}
+	return t.coverDeposit(ctx, org, appointment)
 }
 
 // claimPaymentKey claims an Idempotency-Key, or returns the payment stored under it.
@@ -177,7 +198,8 @@ func (t *Tx) storePaymentAnswer(ctx context.Context, org uuid.UUID, key *Idempot
 	return t.storeAnswer(ctx, org, *key, id)
 }
 
-// endUnpaidPayment sets a final status on a payment without money received.
+// endUnpaidPayment sets a final status on a payment without money received. A payment that
+// another transaction settled meanwhile stays paid: the caller may not have locked it.
 func (t *Tx) endUnpaidPayment(ctx context.Context, payment Payment, status string) error {
-	return t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
+	return t.EndUnpaidPayment(ctx, dbgen.EndUnpaidPaymentParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
 }

@@ -189,6 +189,12 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 		}
 		return t.earnVisitPoints(ctx, before)
 	case booking.Reopen:
+		// Money that an older version received after the visit.
+		reopened := before
+		reopened.Status, reopened.DepositStatus = booking.Confirmed, depositAfter(action, change.Org.Policy, before, t.now)
+		if err := t.coverDeposit(ctx, change.Org, &reopened); err != nil {
+			return err
+		}
 		if before.Status == booking.NoShow {
 			return t.undoNoShow(ctx, change, before)
 		}

@@ -18,11 +18,25 @@ func (t *Tx) AddUser(ctx context.Context, user User) (User, error) {
 	})
 }
 
-// SaveUser stores a changed user, without the password.
+// SaveUser stores a changed user, without the password. A user who is disabled no longer reads
+// the calendar by the address of its feed, which needs no login.
 func (t *Tx) SaveUser(ctx context.Context, user User) (User, error) {
+	if !user.IsActive {
+		if err := t.RotateFeedsOfUser(ctx, user.OrgID, user.ID); err != nil {
+			return User{}, err
+		}
+	}
 	return t.UpdateUser(ctx, dbgen.UpdateUserParams{
 		OrgID: user.OrgID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, Phone: user.Phone, IsActive: user.IsActive, UpdatedAt: t.now,
 	})
+}
+
+// RemoveUser deletes a user, and ends the address of the calendar feed that the user knew.
+func (t *Tx) RemoveUser(ctx context.Context, user User) error {
+	if err := t.RotateFeedsOfUser(ctx, user.OrgID, user.ID); err != nil {
+		return err
+	}
+	return t.DeleteUser(ctx, user.OrgID, user.ID)
 }
 
 // SavePassword stores a user's password hash.

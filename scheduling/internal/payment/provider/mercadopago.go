@@ -227,8 +227,11 @@ func (m *MercadoPago) Refund(ctx context.Context, id string, refund Refund) erro
 	if err := answer.DecodeJSON(&done); err != nil {
 		return providerError(err)
 	}
-	if done.Amount != refund.Amount || done.Status == "rejected" || done.Status == "cancelled" {
+	switch {
+	case done.Amount != refund.Amount || done.Status == "rejected" || done.Status == "cancelled":
 		return providerError(fmt.Errorf("refunding: the provider says %q", done.Status))
+	case done.Status != "approved":
+		return providerError(fmt.Errorf("%w: it says %q", ErrRefundUndecided, done.Status))
 	}
 	return nil
 }

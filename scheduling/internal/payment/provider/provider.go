@@ -34,7 +34,8 @@ type Provider interface {
 	Read(ctx context.Context, id string) (Charge, error)
 	// Cancel ends an open charge, or returns a [hub.ErrConflict] for one that is not open.
 	Cancel(ctx context.Context, id string) error
-	// Refund refunds money, once per refund ID.
+	// Refund refunds money, once per refund ID. [ErrRefundUndecided] is the cause of the error
+	// where the provider has taken the request and may still refuse it.
 	Refund(ctx context.Context, id string, r Refund) error
 	// DecodeEvent verifies a webhook and returns the charge it is about.
 	// [hub.ErrUnauthorized] for an invalid signature, [hub.ErrMalformed] for an invalid
@@ -110,6 +111,9 @@ type Charge struct {
 
 // ErrMismatch is a charge that differs from its order. It must not count as paid.
 var ErrMismatch = errors.New("the charge is not what was ordered")
+
+// ErrRefundUndecided is a refund that is neither made nor refused yet.
+var ErrRefundUndecided = errors.New("the provider has not decided on the refund")
 
 // Check compares a charge that was read with its order.
 func (c Charge) Check(order uuid.UUID, amount booking.Cents, currency string) error {

@@ -806,8 +806,9 @@ update scheduling.appointments set professional_id = $1, service_id = $2, start_
     price_cents = $5, capacity = $6, seat = $7, overbooked = $8, status = $9,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $5), 0) else deposit_cents end,
     deposit_status = case when deposit_status = 'pending' and $5 = 0 then 'none' else deposit_status end,
-    deposit_left_to_staff = deposit_left_to_staff or deposit_status = 'pending' and hold_until >= start_at and start_at <= $10,
-    hold_until = case when deposit_left_to_staff or hold_until >= start_at and start_at <= $10 then greatest(hold_until, $3) else hold_until end,
+    deposit_left_to_staff = deposit_left_to_staff or deposit_status = 'pending' and (status = 'confirmed' or start_at <= $10),
+    hold_until = case when deposit_left_to_staff or deposit_status = 'pending' and (status = 'confirmed' or start_at <= $10)
+        then greatest(hold_until, $3) else hold_until end,
     confirmed_at = case when $9 = 'scheduled' then null else confirmed_at end,
     rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = $10
@@ -829,7 +830,8 @@ type RescheduleAppointmentParams struct {
 	ID             uuid.UUID
 }
 
-// A deposit that is due is never more than the price. One that is left to staff stays so.
+// A deposit that is due is never more than the price. One that is left to staff stays so; that
+// of a confirmed appointment was left to them by who confirmed it.
 func (q *Queries) RescheduleAppointment(ctx context.Context, arg RescheduleAppointmentParams) error {
 	_, err := q.db.Exec(ctx, rescheduleAppointment,
 		arg.ProfessionalID,
@@ -961,6 +963,8 @@ update scheduling.appointments set status = $1, version = version + 1, updated_a
     cancelled_by = case when $1 = 'cancelled' then $3::text end,
     cancel_reason = case when $1 = 'cancelled' then $4::text else cancel_reason end,
     deposit_status = $5,
+    deposit_left_to_staff = deposit_left_to_staff or $1 = 'confirmed' and $5 = 'pending',
+    hold_until = case when $1 = 'confirmed' and $5 = 'pending' then greatest(hold_until, start_at) else hold_until end,
     ics_sequence = ics_sequence + case when $1 = 'cancelled' then 1 else 0 end
 where org_id = $6 and id = $7 and status = any($8::text[])
 `
@@ -976,6 +980,8 @@ type UpdateAppointmentStatusParams struct {
 	Expected      []string
 }
 
+// A pending deposit of a confirmed appointment is left to staff, also where its client moves
+// the appointment and it has to be confirmed again.
 func (q *Queries) UpdateAppointmentStatus(ctx context.Context, arg UpdateAppointmentStatusParams) (int64, error) {
 	result, err := q.db.Exec(ctx, updateAppointmentStatus,
 		arg.Status,

@@ -15,9 +15,10 @@ import (
 
 const appointmentsWithOverdueDeposit = `-- name: AppointmentsWithOverdueDeposit :many
 select a.org_id, a.id from scheduling.appointments a
-where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= $1::timestamptz and a.hold_until < a.start_at and not a.deposit_left_to_staff
+where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= $1::timestamptz and a.hold_until < a.start_at and a.start_at > $1 and not a.deposit_left_to_staff
 and not exists (select from scheduling.payments p join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
-    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and c.due_at is not null and c.unpaid_at is null
+    where p.org_id = a.org_id and p.appointment_id = a.id and c.due_at is not null and c.unpaid_at is null
+    and (p.kind = 'deposit' or p.kind <> 'other' and p.amount_cents >= a.deposit_cents - a.paid_cents)
     and (c.expires_at <= $1 or p.status <> 'pending'))
 order by a.hold_until limit $2::int
 `
@@ -27,7 +28,7 @@ type AppointmentsWithOverdueDepositRow struct {
 	ID    uuid.UUID
 }
 
-// Where the deposit may be paid until the start, staff decide: the visit takes place.
+// Where the deposit may be paid until the start, or the visit has begun, staff decide.
 // A code that was closed here or has expired, but is not final at the provider, may be paid.
 func (q *Queries) AppointmentsWithOverdueDeposit(ctx context.Context, now time.Time, rowLimit int) ([]AppointmentsWithOverdueDepositRow, error) {
 	rows, err := q.db.Query(ctx, appointmentsWithOverdueDeposit, now, rowLimit)

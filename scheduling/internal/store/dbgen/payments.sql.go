@@ -82,6 +82,28 @@ func (q *Queries) CreatePayment(ctx context.Context, arg CreatePaymentParams) (P
 	return i, err
 }
 
+const endUnpaidPayment = `-- name: EndUnpaidPayment :exec
+update scheduling.payments set status = $1, updated_at = $2 where org_id = $3 and id = $4 and status = 'pending'
+`
+
+type EndUnpaidPaymentParams struct {
+	Status string
+	Now    time.Time
+	OrgID  uuid.UUID
+	ID     uuid.UUID
+}
+
+// One that was settled meanwhile stays as it is.
+func (q *Queries) EndUnpaidPayment(ctx context.Context, arg EndUnpaidPaymentParams) error {
+	_, err := q.db.Exec(ctx, endUnpaidPayment,
+		arg.Status,
+		arg.Now,
+		arg.OrgID,
+		arg.ID,
+	)
+	return err
+}
+
 const listAppointmentPayments = `-- name: ListAppointmentPayments :many
 select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, created_by, created_at, provider, provider_payment_id, txid, pix_copy_paste, qr_code_url, expires_at from scheduling.payment_details p where p.org_id = $1 and p.appointment_id = $2
 order by coalesce(p.paid_at, p.created_at) desc, p.id limit 500

@@ -303,10 +303,19 @@ func (q *Queries) RotateFeed(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 	return result.RowsAffected(), nil
 }
 
+const rotateFeedsOfUser = `-- name: RotateFeedsOfUser :exec
+update scheduling.professionals set feed_version = feed_version + 1 where org_id = $1 and user_id = $2::uuid
+`
+
+func (q *Queries) RotateFeedsOfUser(ctx context.Context, orgID uuid.UUID, userID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, rotateFeedsOfUser, orgID, userID)
+	return err
+}
+
 const updateProfessional = `-- name: UpdateProfessional :exec
 update scheduling.professionals set user_id = $3, name = $4, email = $5, phone = $6, bio = $7, specialty = $8, avatar_url = $9, color = $10,
     is_active = $11, accepts_online_booking = $12, max_bookings_per_day = $13, position = $14, updated_at = $15,
-    avatar_key = $16
+    avatar_key = $16, feed_version = feed_version + case when user_id is not null and user_id is distinct from $3 then 1 else 0 end
 where org_id = $1 and id = $2
 `
 
@@ -329,6 +338,7 @@ type UpdateProfessionalParams struct {
 	AvatarKey            *string
 }
 
+// The calendar feed's address ends with the user who knew it.
 func (q *Queries) UpdateProfessional(ctx context.Context, arg UpdateProfessionalParams) error {
 	_, err := q.db.Exec(ctx, updateProfessional,
 		arg.OrgID,

@@ -15,7 +15,7 @@ update scheduling.provider_events e set attempts = e.attempts + 1, due_at = $1::
 where (e.provider, e.event_id) in (
     select d.provider, d.event_id from scheduling.provider_events d where d.processed_at is null and d.due_at <= $1 and d.provider = $2
     order by d.due_at limit $3::int for update skip locked)
-returning e.event_id, e.charge_id, e.attempts
+returning e.event_id, e.charge_id, e.attempts, e.received_at
 `
 
 type ClaimProviderEventsParams struct {
@@ -25,9 +25,10 @@ type ClaimProviderEventsParams struct {
 }
 
 type ClaimProviderEventsRow struct {
-	EventID  string
-	ChargeID string
-	Attempts int
+	EventID    string
+	ChargeID   string
+	Attempts   int
+	ReceivedAt time.Time
 }
 
 func (q *Queries) ClaimProviderEvents(ctx context.Context, arg ClaimProviderEventsParams) ([]ClaimProviderEventsRow, error) {
@@ -39,7 +40,12 @@ func (q *Queries) ClaimProviderEvents(ctx context.Context, arg ClaimProviderEven
 	items := []ClaimProviderEventsRow{}
 	for rows.Next() {
 		var i ClaimProviderEventsRow
-		if err := rows.Scan(&i.EventID, &i.ChargeID, &i.Attempts); err != nil {
+		if err := rows.Scan(
+			&i.EventID,
+			&i.ChargeID,
+			&i.Attempts,
+			&i.ReceivedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -99,7 +105,7 @@ type PostponeProviderEventParams struct {
 	EventID  string
 }
 
-// Returns an attempt without a call.
+// Returns an attempt that says nothing of the charge: no call was made, or it met an outage.
 func (q *Queries) PostponeProviderEvent(ctx context.Context, arg PostponeProviderEventParams) error {
 	_, err := q.db.Exec(ctx, postponeProviderEvent, arg.DueAt, arg.Provider, arg.EventID)
 	return err

@@ -20,7 +20,8 @@ where p.org_id = r.org_id and p.id = r.payment_id and (r.org_id, r.id) in (
     select d.org_id, d.id from scheduling.refunds d join scheduling.charges c on c.org_id = d.org_id and c.payment_id = d.payment_id
     where d.done_at is null and d.failed_at is null and d.due_at <= $1 and c.provider = $2
     order by d.due_at limit $3::int for update of d skip locked)
-returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, r.created_at, p.provider_payment_id, p.appointment_id
+returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, r.created_at, p.provider_payment_id, p.appointment_id,
+    least(p.refunded_cents + r.amount_cents, p.amount_cents)::bigint as refunded_after
 `
 
 type ClaimRefundsParams struct {
@@ -38,6 +39,7 @@ type ClaimRefundsRow struct {
 	CreatedAt         time.Time
 	ProviderPaymentID *string
 	AppointmentID     *uuid.UUID
+	RefundedAfter     int64
 }
 
 func (q *Queries) ClaimRefunds(ctx context.Context, arg ClaimRefundsParams) ([]ClaimRefundsRow, error) {
@@ -58,6 +60,7 @@ func (q *Queries) ClaimRefunds(ctx context.Context, arg ClaimRefundsParams) ([]C
 			&i.CreatedAt,
 			&i.ProviderPaymentID,
 			&i.AppointmentID,
+			&i.RefundedAfter,
 		); err != nil {
 			return nil, err
 		}

@@ -45,14 +45,16 @@ func (q *Queries) DeleteUnsentReminders(ctx context.Context, orgID uuid.UUID, ap
 }
 
 const dueReminders = `-- name: DueReminders :many
-select r.org_id, r.appointment_id, r.offset_minutes, r.channel, r.due_at from scheduling.reminders r
-where r.sent_at is null and r.channel = $1 and r.due_at <= $2::timestamptz and coalesce(r.retry_at, r.due_at) <= $2
-order by r.due_at limit $3::int
+select d.org_id, d.appointment_id, d.offset_minutes, d.channel, d.due_at from (
+    select r.org_id, r.appointment_id, r.offset_minutes, r.channel, r.due_at, r.sent_at, r.claimed_at, r.attempts, r.retry_at, row_number() over (partition by r.org_id order by r.due_at) as turn from scheduling.reminders r
+    where r.sent_at is null and r.channel = $1 and r.due_at <= $2::timestamptz and coalesce(r.retry_at, r.due_at) <= $2) d
+where d.turn <= $3::int order by d.turn, d.due_at limit $4::int
 `
 
 type DueRemindersParams struct {
 	Channel  string
 	Now      time.Time
+	OrgLimit int
 	RowLimit int
 }
 
@@ -64,8 +66,14 @@ type DueRemindersRow struct {
 	DueAt         time.Time
 }
 
+// At most org_limit of an organization: its backlog keeps no other waiting.
 func (q *Queries) DueReminders(ctx context.Context, arg DueRemindersParams) ([]DueRemindersRow, error) {
-	rows, err := q.db.Query(ctx, dueReminders, arg.Channel, arg.Now, arg.RowLimit)
+	rows, err := q.db.Query(ctx, dueReminders,
+		arg.Channel,
+		arg.Now,
+		arg.OrgLimit,
+		arg.RowLimit,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -241,8 +241,10 @@ func (q *Queries) InactiveClients(ctx context.Context, arg InactiveClientsParams
 }
 
 const popularServices = `-- name: PopularServices :many
-select a.service_id, s.name, count(*)::int as appointments, coalesce(sum(a.paid_cents), 0)::bigint as revenue, (sum(count(*)) over ())::bigint as total
+select a.service_id, s.name, count(*)::int as appointments, coalesce(sum(m.received), 0)::bigint as revenue, (sum(count(*)) over ())::bigint as total
 from scheduling.appointments a join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id
+cross join lateral (select sum(p.amount_cents - p.refunded_cents) as received from scheduling.payments p
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.status in ('paid', 'refunded')) m
 where a.org_id = $1 and a.start_at >= $2::timestamptz and a.start_at < $3::timestamptz and a.status <> 'cancelled'
 and ($4::uuid is null or a.professional_id = $4)
 group by 1, 2 order by 3 desc, 2, 1 limit $5::int
@@ -264,6 +266,7 @@ type PopularServicesRow struct {
 	Total        int64
 }
 
+// The revenue has money of kind 'other' in it, which paid_cents has not.
 func (q *Queries) PopularServices(ctx context.Context, arg PopularServicesParams) ([]PopularServicesRow, error) {
 	rows, err := q.db.Query(ctx, popularServices,
 		arg.OrgID,

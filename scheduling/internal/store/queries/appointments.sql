@@ -69,6 +69,8 @@ from scheduling.appointments a join scheduling.clients c on c.org_id = a.org_id 
 where a.org_id = @org_id and a.id = @id;
 
 -- name: UpdateAppointmentStatus :execrows
+-- A pending deposit of a confirmed appointment is left to staff, also where its client moves
+-- the appointment and it has to be confirmed again.
 update scheduling.appointments set status = @status, version = version + 1, updated_at = @now,
     confirmed_at = case when @status = 'confirmed' then coalesce(confirmed_at, @now) else confirmed_at end,
     completed_at = case when @status = 'completed' then @now end,
@@ -77,17 +79,21 @@ update scheduling.appointments set status = @status, version = version + 1, upda
     cancelled_by = case when @status = 'cancelled' then sqlc.narg('cancelled_by')::text end,
     cancel_reason = case when @status = 'cancelled' then sqlc.narg('cancel_reason')::text else cancel_reason end,
     deposit_status = @deposit_status,
+    deposit_left_to_staff = deposit_left_to_staff or @status = 'confirmed' and @deposit_status = 'pending',
+    hold_until = case when @status = 'confirmed' and @deposit_status = 'pending' then greatest(hold_until, start_at) else hold_until end,
     ics_sequence = ics_sequence + case when @status = 'cancelled' then 1 else 0 end
 where org_id = @org_id and id = @id and status = any(@expected::text[]);
 
 -- name: RescheduleAppointment :exec
--- A deposit that is due is never more than the price. One that is left to staff stays so.
+-- A deposit that is due is never more than the price. One that is left to staff stays so; that
+-- of a confirmed appointment was left to them by who confirmed it.
 update scheduling.appointments set professional_id = @professional_id, service_id = @service_id, start_at = @start_at, end_at = @end_at,
     price_cents = @price_cents, capacity = @capacity, seat = @seat, overbooked = @overbooked, status = @status,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, @price_cents), 0) else deposit_cents end,
     deposit_status = case when deposit_status = 'pending' and @price_cents = 0 then 'none' else deposit_status end,
-    deposit_left_to_staff = deposit_left_to_staff or deposit_status = 'pending' and hold_until >= start_at and start_at <= @now,
-    hold_until = case when deposit_left_to_staff or hold_until >= start_at and start_at <= @now then greatest(hold_until, @start_at) else hold_until end,
+    deposit_left_to_staff = deposit_left_to_staff or deposit_status = 'pending' and (status = 'confirmed' or start_at <= @now),
+    hold_until = case when deposit_left_to_staff or deposit_status = 'pending' and (status = 'confirmed' or start_at <= @now)
+        then greatest(hold_until, @start_at) else hold_until end,
     confirmed_at = case when @status = 'scheduled' then null else confirmed_at end,
     rescheduled_count = rescheduled_count + 1, original_start_at = coalesce(original_start_at, start_at),
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now

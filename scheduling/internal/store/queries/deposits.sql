@@ -3,12 +3,13 @@ select * from scheduling.payment_details where org_id = @org_id and appointment_
 and status = 'pending' and method = 'pix' order by created_at desc, id limit 1;
 
 -- name: AppointmentsWithOverdueDeposit :many
--- Where the deposit may be paid until the start, staff decide: the visit takes place.
+-- Where the deposit may be paid until the start, or the visit has begun, staff decide.
 -- A code that was closed here or has expired, but is not final at the provider, may be paid.
 select a.org_id, a.id from scheduling.appointments a
-where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= @now::timestamptz and a.hold_until < a.start_at and not a.deposit_left_to_staff
+where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= @now::timestamptz and a.hold_until < a.start_at and a.start_at > @now and not a.deposit_left_to_staff
 and not exists (select from scheduling.payments p join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
-    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and c.due_at is not null and c.unpaid_at is null
+    where p.org_id = a.org_id and p.appointment_id = a.id and c.due_at is not null and c.unpaid_at is null
+    and (p.kind = 'deposit' or p.kind <> 'other' and p.amount_cents >= a.deposit_cents - a.paid_cents)
     and (c.expires_at <= @now or p.status <> 'pending'))
 order by a.hold_until limit @row_limit::int;
 

@@ -12,6 +12,10 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning *
 update scheduling.payments set status = @status, paid_at = sqlc.narg('paid_at'), refunded_cents = @refunded_cents, updated_at = @now
 where org_id = @org_id and id = @id;
 
+-- name: EndUnpaidPayment :exec
+-- One that was settled meanwhile stays as it is.
+update scheduling.payments set status = @status, updated_at = @now where org_id = @org_id and id = @id and status = 'pending';
+
 -- name: ReassignPendingPayments :exec
 -- What is to be paid for an appointment is its client's to pay.
 update scheduling.payments set client_id = @client_id, updated_at = @now

@@ -22,13 +22,17 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
     coalesce(sqlc.narg('position')::int, (select coalesce(max(p.position) + 1, 0) from scheduling.professionals p where p.org_id = $1)));
 
 -- name: UpdateProfessional :exec
+-- The calendar feed's address ends with the user who knew it.
 update scheduling.professionals set user_id = $3, name = $4, email = $5, phone = $6, bio = $7, specialty = $8, avatar_url = $9, color = $10,
     is_active = $11, accepts_online_booking = $12, max_bookings_per_day = $13, position = $14, updated_at = $15,
-    avatar_key = $16
+    avatar_key = $16, feed_version = feed_version + case when user_id is not null and user_id is distinct from $3 then 1 else 0 end
 where org_id = $1 and id = $2;
 
 -- name: RotateFeed :execrows
 update scheduling.professionals set feed_version = feed_version + 1 where org_id = $1 and id = $2 and deleted_at is null;
+
+-- name: RotateFeedsOfUser :exec
+update scheduling.professionals set feed_version = feed_version + 1 where org_id = @org_id and user_id = @user_id::uuid;
 
 -- name: DeleteProfessional :exec
 update scheduling.professionals set deleted_at = @now::timestamptz, is_active = false, avatar_key = null where org_id = @org_id and id = @id;

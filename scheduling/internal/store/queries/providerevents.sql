@@ -7,10 +7,10 @@ update scheduling.provider_events e set attempts = e.attempts + 1, due_at = sqlc
 where (e.provider, e.event_id) in (
     select d.provider, d.event_id from scheduling.provider_events d where d.processed_at is null and d.due_at <= @now and d.provider = @provider
     order by d.due_at limit @row_limit::int for update skip locked)
-returning e.event_id, e.charge_id, e.attempts;
+returning e.event_id, e.charge_id, e.attempts, e.received_at;
 
 -- name: PostponeProviderEvent :exec
--- Returns an attempt without a call.
+-- Returns an attempt that says nothing of the charge: no call was made, or it met an outage.
 update scheduling.provider_events set attempts = attempts - 1, due_at = @due_at where provider = @provider and event_id = @event_id;
 
 -- name: SetProviderEventProcessed :exec

@@ -8,7 +8,8 @@ where p.org_id = r.org_id and p.id = r.payment_id and (r.org_id, r.id) in (
     select d.org_id, d.id from scheduling.refunds d join scheduling.charges c on c.org_id = d.org_id and c.payment_id = d.payment_id
     where d.done_at is null and d.failed_at is null and d.due_at <= @now and c.provider = @provider
     order by d.due_at limit @row_limit::int for update of d skip locked)
-returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, r.created_at, p.provider_payment_id, p.appointment_id;
+returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, r.created_at, p.provider_payment_id, p.appointment_id,
+    least(p.refunded_cents + r.amount_cents, p.amount_cents)::bigint as refunded_after;
 
 -- name: RefundsOfOtherProviders :many
 -- provider is the present one; '' for none.

@@ -6,9 +6,11 @@ where sqlc.arg('start_at')::timestamptz - o * interval '1 minute' > @now::timest
 on conflict do nothing;
 
 -- name: DueReminders :many
-select r.org_id, r.appointment_id, r.offset_minutes, r.channel, r.due_at from scheduling.reminders r
-where r.sent_at is null and r.channel = @channel and r.due_at <= @now::timestamptz and coalesce(r.retry_at, r.due_at) <= @now
-order by r.due_at limit @row_limit::int;
+-- At most org_limit of an organization: its backlog keeps no other waiting.
+select d.org_id, d.appointment_id, d.offset_minutes, d.channel, d.due_at from (
+    select r.*, row_number() over (partition by r.org_id order by r.due_at) as turn from scheduling.reminders r
+    where r.sent_at is null and r.channel = @channel and r.due_at <= @now::timestamptz and coalesce(r.retry_at, r.due_at) <= @now) d
+where d.turn <= @org_limit::int order by d.turn, d.due_at limit @row_limit::int;
 
 -- name: LockReminder :one
 select * from scheduling.reminders where org_id = $1 and appointment_id = $2 and offset_minutes = $3 and channel = $4 and due_at = $5

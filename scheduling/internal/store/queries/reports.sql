@@ -45,8 +45,11 @@ order by position, created_at, id;
 select exists(select from scheduling.professionals where org_id = $1 and id = $2) as found;
 
 -- name: PopularServices :many
-select a.service_id, s.name, count(*)::int as appointments, coalesce(sum(a.paid_cents), 0)::bigint as revenue, (sum(count(*)) over ())::bigint as total
+-- The revenue has money of kind 'other' in it, which paid_cents has not.
+select a.service_id, s.name, count(*)::int as appointments, coalesce(sum(m.received), 0)::bigint as revenue, (sum(count(*)) over ())::bigint as total
 from scheduling.appointments a join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id
+cross join lateral (select sum(p.amount_cents - p.refunded_cents) as received from scheduling.payments p
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.status in ('paid', 'refunded')) m
 where a.org_id = @org_id and a.start_at >= @since::timestamptz and a.start_at < @until::timestamptz and a.status <> 'cancelled'
 and (sqlc.narg('professional_id')::uuid is null or a.professional_id = sqlc.narg('professional_id'))
 group by 1, 2 order by 3 desc, 2, 1 limit @row_limit::int;
