@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,8 +150,9 @@ func (b *batch) publish(ctx context.Context) (client.Reply[client.BatchResult], 
 // mayBeDone reports whether the hub may have done what a failed call demands.
 func mayBeDone(err error) bool {
 	var problem *client.Problem
+	var network *net.OpError
 	switch {
-	case errors.Is(err, client.ErrNotLoggedIn), errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, client.ErrNotLoggedIn), errors.As(err, new(*client.NotHubError)), errors.As(err, &network) && network.Op == "dial":
 		return false
 	case errors.As(err, &problem):
 		return problem.Status >= http.StatusInternalServerError
@@ -162,7 +163,6 @@ func mayBeDone(err error) bool {
 // partialFailure adds to an error how many events were stored before it, which ones may be, and
 // how to go on.
 func (b *batch) partialFailure(err error) error {
-	first := b.sent + 1
 	switch {
 	case b.stored == 0 && !b.unknown:
 		return err
@@ -173,5 +173,5 @@ func (b *batch) partialFailure(err error) error {
 			b.stored, b.sent, b.firstLine, b.line)}
 	}
 	return &failure{code: exitPartial, err: err, hint: fmt.Sprintf("%d events up to line %d are stored; go on with: tail -n +%d FILE | hub publish --batch -",
-		b.stored, b.sent, first)}
+		b.stored, b.sent, b.sent+1)}
 }
