@@ -74,6 +74,7 @@ func TestCampaignsTakeTurns(t *testing.T) {
 	}
 	consenting(small, "Ana", object{"phone": "+5511900003333"})
 	large.AdvanceClock(61 * 24 * time.Hour)
+	small.AdvanceClock(time.Second)
 	first := large.OK(202, "POST", campaigns, object{})
 	<-m.arrived
 	second := small.OK(202, "POST", campaigns, object{})
