@@ -226,7 +226,7 @@ func newAlertsDelete(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(id string) error {
+			return a.eachID(cmd.Context(), args, func(id string) error {
 				if err := c.DeleteAlert(cmd.Context(), id); err != nil {
 					return err
 				}

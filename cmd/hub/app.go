@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -29,6 +32,7 @@ type app struct {
 	usedKey   bool   // the last client made calls with a tenant's key
 	urlSource string // where the last client's address comes from, for people
 	now       func() time.Time
+	outErr    atomic.Pointer[error] // the first of writing to out
 }
 
 func newApp(in, out, err *os.File) *app {
@@ -47,9 +51,41 @@ func (a *app) warn(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.err, a.errPaint(yellow, "warning:")+" "+format+"\n", args...)
 }
 
-// print writes one line of values to stdout.
+// print writes one line of values to stdout. Where that fails, so does the command at its end.
 func (a *app) print(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.out, format+"\n", args...)
+	_, _ = fmt.Fprintf(checkedOutput{a}, format+"\n", args...)
+}
+
+// checkedOutput is stdout; it keeps the first error of writing.
+type checkedOutput struct{ app *app }
+
+// Write implements [io.Writer].
+func (w checkedOutput) Write(text []byte) (int, error) {
+	n, err := w.app.out.Write(text)
+	if err != nil {
+		w.app.outErr.CompareAndSwap(nil, &err)
+	}
+	return n, err //nolint:wrapcheck // see outputError
+}
+
+// outputError returns why output is missing. A reader that has enough, such as head, is no reason.
+func (a *app) outputError() error {
+	err := a.outErr.Load()
+	if err == nil || errors.Is(*err, syscall.EPIPE) {
+		return nil
+	}
+	return fmt.Errorf("writing the output: %w", *err)
+}
+
+// afterInterrupt is how long a call that must not be cut off goes on after Ctrl-C.
+const afterInterrupt = 5 * time.Second
+
+// outlive returns a context that ends some seconds after ctx: for a call that makes something
+// which the command has to know of.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(afterInterrupt, cancel) })
+	return longer, func() { stop(); cancel() }
 }
 
 // interactive reports whether stdin and stderr are a terminal.
@@ -127,9 +163,12 @@ func (a *app) secret(value string) (string, error) {
 	default:
 		return value, nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(reader, secretMax))
+	raw, err := io.ReadAll(io.LimitReader(reader, secretMax+1))
 	if err != nil {
 		return "", configf("reading a secret: %w", err)
+	}
+	if len(raw) > secretMax {
+		return "", usagef("the secret is longer than 64 KiB")
 	}
 	return strings.TrimSpace(string(raw)), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -48,15 +49,26 @@ func (a *app) printCreated(raw json.RawMessage, essential string, pairs ...strin
 	return nil
 }
 
-// eachID calls do for every id and warns of each that fails. The exit code is exitPartial if
-// only some failed.
-func (a *app) eachID(ids []string, do func(id string) error) error {
-	var failed int
+// eachID calls do for every id, until ctx ends, and warns of each that fails. The exit code is
+// exitPartial if only some failed or were reached.
+func (a *app) eachID(ctx context.Context, ids []string, do func(id string) error) error {
+	var done, failed int
 	var first error
 	for _, id := range ids {
-		err := do(id)
+		err := ctx.Err()
 		if err == nil {
+			err = do(id)
+		}
+		if err == nil {
+			done++
 			continue
+		}
+		if ctx.Err() != nil && len(ids) > 1 {
+			code := exitFailure
+			if done > 0 {
+				code = exitPartial
+			}
+			return &failure{code: code, err: fmt.Errorf("interrupted after %d of %d: %w", done+failed, len(ids), err)}
 		}
 		failed++
 		if first == nil {

@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +24,12 @@ const (
 	batchBytes  = 1_000_000
 )
 
+// A call without a response is made again this often, after a pause each.
+const (
+	batchRepeats     = 2
+	batchRepeatPause = time.Second
+)
+
 // batch publishes JSON lines, call by call.
 type batch struct {
 	app       *app
@@ -30,6 +40,7 @@ type batch struct {
 	sent      int               // lines whose events are stored
 	stored    int               // events stored
 	firstLine int               // first line of the next call
+	unknown   bool              // the last call failed, but its events may be stored
 }
 
 func (a *app) publishBatch(cmd *cobra.Command, c *client.Client, name string) error {
@@ -99,7 +110,7 @@ func (b *batch) flush(ctx context.Context) error {
 	if len(b.pending) == 0 {
 		return nil
 	}
-	reply, err := b.client.PublishBatch(ctx, b.pending)
+	reply, err := b.publish(ctx)
 	if err != nil {
 		return fmt.Errorf("publishing lines %d to %d: %w", b.firstLine, b.line, err)
 	}
@@ -117,14 +128,50 @@ func (b *batch) flush(ctx context.Context) error {
 	return nil
 }
 
-// partialFailure adds to an error how many events were stored before it, and how to go on.
+// publish makes the next call. While none of its tries has a response it is repeated, with one
+// key: the hub stores the events of a key once.
+func (b *batch) publish(ctx context.Context) (client.Reply[client.BatchResult], error) {
+	key := rand.Text()
+	for try := 0; ; try++ {
+		reply, err := b.client.PublishBatch(ctx, b.pending, key)
+		b.unknown = err != nil && (b.unknown || mayBeDone(err))
+		var connection *client.ConnectError
+		if !errors.As(err, &connection) || ctx.Err() != nil || try == batchRepeats {
+			return reply, err
+		}
+		select {
+		case <-time.After(batchRepeatPause):
+		case <-ctx.Done():
+			return reply, fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// mayBeDone reports whether the hub may have done what a failed call demands.
+func mayBeDone(err error) bool {
+	var problem *client.Problem
+	var network *net.OpError
+	switch {
+	case errors.Is(err, client.ErrNotLoggedIn), errors.As(err, new(*client.NotHubError)), errors.As(err, &network) && network.Op == "dial":
+		return false
+	case errors.As(err, &problem):
+		return problem.Status >= http.StatusInternalServerError
+	}
+	return true
+}
+
+// partialFailure adds to an error how many events were stored before it, which ones may be, and
+// how to go on.
 func (b *batch) partialFailure(err error) error {
-	if b.stored == 0 {
+	switch {
+	case b.stored == 0 && !b.unknown:
 		return err
+	case b.stored == 0:
+		return &failure{code: exitCode(err), err: err, hint: fmt.Sprintf("lines %d to %d may be stored: look with: hub events list", b.firstLine, b.line)}
+	case b.unknown:
+		return &failure{code: exitPartial, err: err, hint: fmt.Sprintf("%d events up to line %d are stored; lines %d to %d may be stored: look with: hub events list; go on after what is stored: tail -n +LINE FILE | hub publish --batch -",
+			b.stored, b.sent, b.firstLine, b.line)}
 	}
-	return &failure{
-		code: exitPartial, err: err,
-		hint: fmt.Sprintf("%d events up to line %d are stored; go on with: tail -n +%d FILE | hub publish --batch -",
-			b.stored, b.sent, b.sent+1),
-	}
+	return &failure{code: exitPartial, err: err, hint: fmt.Sprintf("%d events up to line %d are stored; go on with: tail -n +%d FILE | hub publish --batch -",
+		b.stored, b.sent, b.sent+1)}
 }

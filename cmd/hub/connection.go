@@ -30,9 +30,13 @@ type connection struct {
 // another.
 func (a *app) resolveConnection() (connection, error) {
 	address := strings.TrimRight(a.setting(a.url, "HUB_URL"), "/")
-	token, err := a.secret(a.setting(a.token, "HUB_TOKEN"))
+	given := a.setting(a.token, "HUB_TOKEN")
+	token, err := a.secret(given)
 	if err != nil {
 		return connection{}, err
+	}
+	if given != "" && token == "" { // the saved login would be another identity
+		return connection{}, usagef("the token is empty")
 	}
 	var tokens client.Tokens
 	if token != "" {

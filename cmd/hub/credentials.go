@@ -92,14 +92,18 @@ func (a *app) changeCredentials(change func(*credentials) error) error {
 	if saved.Logins == nil {
 		saved.Logins = map[string]login{}
 	}
+	temp := path + ".new"
+	if err := os.WriteFile(temp, nil, 0o600); err != nil { // before the hub replaces a token
+		return configf("saving the login: %w", err)
+	}
 	if err := change(&saved); err != nil {
+		_ = os.Remove(temp)
 		return err
 	}
 	raw, err := json.MarshalIndent(saved, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the saved logins: %w", err)
 	}
-	temp := path + ".new"
 	if err := os.WriteFile(temp, append(raw, '\n'), 0o600); err != nil {
 		return configf("saving the login: %w", err)
 	}
@@ -153,7 +157,9 @@ func (t *savedTokens) Renew(ctx context.Context, stale string) (string, error) {
 			token = current.AccessToken
 			return nil
 		}
-		session, err := t.refresh(ctx, current.RefreshToken)
+		renewing, cancel := outlive(ctx) // the hub replaces the token, and must not be the only place of the new one
+		defer cancel()
+		session, err := t.refresh(renewing, current.RefreshToken)
 		if err != nil {
 			return err
 		}

@@ -304,7 +304,7 @@ func newDeliveriesChange(a *app, call func(*client.Client, context.Context, stri
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(id string) error {
+			return a.eachID(cmd.Context(), args, func(id string) error {
 				reply, err := call(c, cmd.Context(), id)
 				switch {
 				case err != nil:

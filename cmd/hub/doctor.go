@@ -38,6 +38,9 @@ their rows, a day at a time, which takes a while on a large log.`,
 					a.printFinding(f)
 				}
 			})
+			if err := cmd.Context().Err(); err != nil {
+				return err // what failed then says nothing of the installation
+			}
 			if a.json() {
 				if err := a.printValue(findings); err != nil {
 					return err

@@ -318,7 +318,7 @@ func newEndpointsSwitch(a *app, name, short string, enabled bool) *cobra.Command
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(id string) error {
+			return a.eachID(cmd.Context(), args, func(id string) error {
 				current, err := c.Endpoint(cmd.Context(), id)
 				if err != nil {
 					return err
@@ -353,7 +353,7 @@ func newEndpointsDelete(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(id string) error {
+			return a.eachID(cmd.Context(), args, func(id string) error {
 				if err := c.DeleteEndpoint(cmd.Context(), id); err != nil {
 					return err
 				}

@@ -252,7 +252,7 @@ func newEventTypesDelete(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(argument string) error {
+			return a.eachID(cmd.Context(), args, func(argument string) error {
 				found, err := findEventType(cmd.Context(), c, argument, product)
 				if err != nil {
 					return err

@@ -68,7 +68,7 @@ func exitCode(err error) int {
 func (a *app) report(err error) {
 	text := err.Error()
 	if errors.Is(err, context.Canceled) {
-		text = "interrupted"
+		text = interruptedText(text)
 	}
 	first, rest, _ := strings.Cut(text, "\n")
 	_, _ = fmt.Fprintf(a.err, "%s %s\n", a.errPaint(red, "error:"), terminal.Printable(first))
@@ -86,6 +86,23 @@ func (a *app) report(err error) {
 	if hint := a.hint(err); hint != "" {
 		_, _ = fmt.Fprintln(a.err, hint)
 	}
+}
+
+// interruptedText says that a command was interrupted, and at what.
+func interruptedText(text string) string {
+	var doing []string
+	for part := range strings.SplitSeq(text, ": ") {
+		if part != context.Canceled.Error() {
+			doing = append(doing, part)
+		}
+	}
+	switch {
+	case len(doing) == 0:
+		return "interrupted"
+	case strings.HasPrefix(doing[0], "interrupted"):
+		return strings.Join(doing, ": ")
+	}
+	return "interrupted: " + strings.Join(doing, ": ")
 }
 
 // hint returns what to do about an error, or "".

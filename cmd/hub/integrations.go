@@ -210,7 +210,7 @@ func newIntegrationsChange(a *app, name, short, done string, change func(*client
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(id string) error {
+			return a.eachID(cmd.Context(), args, func(id string) error {
 				reply, err := change(c, cmd.Context(), id)
 				if err != nil {
 					return err

@@ -185,7 +185,7 @@ func newKeysRevoke(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(id string) error {
+			return a.eachID(cmd.Context(), args, func(id string) error {
 				if err := c.RevokeKey(cmd.Context(), id); err != nil {
 					return err
 				}

@@ -202,7 +202,9 @@ func (a *app) subscribe(ctx context.Context, f listenFlags, address string) (sec
 	if err != nil {
 		return "", nil, err
 	}
-	reply, err := c.CreateEndpoint(ctx, client.EndpointInput{
+	creating, cancel := outlive(ctx) // without its id it could not be removed
+	defer cancel()
+	reply, err := c.CreateEndpoint(creating, client.EndpointInput{
 		TenantID: tenant, Environment: f.environment, URL: address, EventTypes: f.events,
 		Description: "hub listen, until it ends",
 	})

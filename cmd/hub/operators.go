@@ -163,7 +163,7 @@ func newOperatorsSwitch(a *app, name, short string, enabled bool) *cobra.Command
 		Short: short,
 		Args:  atLeastOne("operator's e-mail address or ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachID(args, func(argument string) error {
+			return a.eachID(cmd.Context(), args, func(argument string) error {
 				return a.changeOperator(cmd.Context(), argument, func(in *client.OperatorInput) error {
 					in.Disabled = &disabled
 					return nil
@@ -183,7 +183,7 @@ func newOperatorsDelete(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(argument string) error {
+			return a.eachID(cmd.Context(), args, func(argument string) error {
 				operator, err := findOperator(cmd.Context(), c, argument)
 				if err != nil {
 					return err

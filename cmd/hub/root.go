@@ -72,7 +72,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only the id, key or secret, and no notes")
 	root.Flags().BoolVar(&showsVersion, "version", false, "print what this binary was built from")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputTable, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
-	root.SetOut(a.out)
+	root.SetOut(checkedOutput{a})
 	root.SetErr(a.err)
 	for _, command := range commands() {
 		root.AddCommand(command(a))
@@ -154,18 +154,46 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 
 // run executes the command line and returns the exit code.
 func run(args []string, a *app) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	root := newRoot(a)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitOK
-	}
-	if !a.started {
+	switch {
+	case err == nil:
+		if err = a.outputError(); err == nil {
+			return exitOK
+		}
+	case !a.started:
 		err = &failure{code: exitUsage, err: err, hint: "see: " + cmd.CommandPath() + " --help"}
 	}
 	a.report(err)
 	return exitCode(err)
+}
+
+// interruptible returns a context that ends when the program is to stop: by Ctrl-C, by SIGTERM,
+// or because its terminal is closed, which nohup makes it ignore.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx, func() { stop(); cancel() }
+	}
+	// A closing terminal sends it, and so does its shell: the second must not cut off what the
+	// first began.
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	go func() {
+		select {
+		case <-hangUp:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(hangUp)
+		stop()
+		cancel()
+	}
 }

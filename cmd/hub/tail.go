@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,7 +46,7 @@ goes on after the last line shown. With --output json every line is one JSON obj
 // tailLine prints one message of the live tail.
 func (a *app) tailLine(m client.Message) error {
 	if a.json() {
-		return a.printLine(json.RawMessage(m.Data))
+		return errors.Join(a.printLine(json.RawMessage(m.Data)), a.outputError())
 	}
 	var d client.Delivery
 	if err := json.Unmarshal(m.Data, &d); err != nil {
@@ -53,11 +54,11 @@ func (a *app) tailLine(m client.Message) error {
 	}
 	if a.quiet {
 		a.print("%s", terminal.Printable(d.ID))
-		return nil
+		return a.outputError()
 	}
 	status := fmt.Sprintf("%-9s", terminal.Printable(d.Status))
 	a.print("%s  %s  %3s  %s  %s  %s  %s", a.now().UTC().Format("15:04:05.000Z"),
 		a.paint(statusColour(d.Status), status), codeText(d.StatusCode),
 		terminal.Printable(d.EventID), terminal.Printable(d.EventType), terminal.Printable(d.Product), tookText(d))
-	return nil
+	return a.outputError()
 }

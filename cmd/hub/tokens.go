@@ -93,7 +93,7 @@ func newTokensDelete(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.eachID(args, func(id string) error {
+			return a.eachID(cmd.Context(), args, func(id string) error {
 				if err := c.DeleteAPIToken(cmd.Context(), id); err != nil {
 					return err
 				}

@@ -23,7 +23,7 @@ const (
 	// A killed server's connections hold its shared memory until they notice; a
 	// busy one may take long, so after this time they are killed too.
 	orphanTimeout = time.Second
-	maxLogSize    = 16 << 20 // bytes; a longer log is moved to postgres.log.1 at the next start
+	maxLogSize    = 16 << 20 // bytes; a longer log becomes postgres.log.1
 	logTail       = 2 << 10  // bytes of it shown when a start fails
 )
 
@@ -102,6 +102,34 @@ func openLog(path string) (*os.File, error) {
 		return nil, fmt.Errorf("handing over the server's log: %w", err)
 	}
 	return log, nil
+}
+
+// shortenLog copies a long log of a running server to the older generation, and empties it: the
+// server keeps its file, to which it appends. What it writes between the two is lost.
+func shortenLog(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() <= maxLogSize {
+		return nil //nolint:nilerr // without a log there is nothing to shorten
+	}
+	log, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("opening the server's log: %w", err)
+	}
+	defer log.Close()
+	older, err := os.OpenFile(path+".1", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keeping the server's log: %w", err)
+	}
+	// Without room for a copy, as on a full disk, the log is emptied all the same.
+	_, copyErr := io.Copy(older, log)
+	err = errors.Join(copyErr, older.Close(), ownership.Inherit(path+".1"))
+	if truncateErr := os.Truncate(path, 0); truncateErr != nil {
+		return fmt.Errorf("emptying the server's log: %w", truncateErr)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the server's log: %w", err)
+	}
+	return nil
 }
 
 // logSince returns what was written to the log since offset from, at most its last logTail bytes.

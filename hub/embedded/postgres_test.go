@@ -92,6 +92,40 @@ func TestSecondHubIsRefused(t *testing.T) {
 	start(t, cfg)
 }
 
+// A lock file may be empty after a full disk; PostgreSQL refuses to start on one.
+func TestEmptyLockFile(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, filepath.Join(t.TempDir(), "pg"))
+	require.NoError(t, start(t, cfg).Stop(context.Background()))
+	require.NoError(t, os.WriteFile(filepath.Join(cfg.Dir, "cluster", "postmaster.pid"), nil, 0o600))
+	require.Equal(t, "1", query(t, start(t, cfg).URL(), "select '1'"))
+}
+
+// The log of a running server is shortened, and the server goes on with it.
+func TestLogOfARunningServerIsShortened(t *testing.T) {
+	t.Parallel()
+	cfg := config(t, filepath.Join(t.TempDir(), "pg"))
+	p := start(t, cfg)
+	path := filepath.Join(cfg.Dir, "postgres.log")
+	log, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = log.WriteString(strings.Repeat(strings.Repeat("x", 1023)+"\n", 17<<10))
+	require.NoError(t, err)
+	require.NoError(t, log.Close())
+	require.Eventually(t, func() bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() < 1<<20
+	}, time.Minute, 10*time.Millisecond)
+	older, err := os.Stat(path + ".1")
+	require.NoError(t, err)
+	require.Greater(t, older.Size(), int64(17<<20))
+	execute(t, p.URL(), "do $$ begin raise log 'a line after that'; end $$")
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(text), "a line after that") && !strings.Contains(string(text), "\x00")
+	}, time.Minute, 10*time.Millisecond)
+}
+
 func TestDoneReportsAKilledServer(t *testing.T) {
 	t.Parallel()
 	cfg := config(t, filepath.Join(t.TempDir(), "pg"))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,8 +17,31 @@ func isServerOf(pid int, data string) bool {
 		return false
 	}
 	isInData, err := worksIn(pid, data)
-	// Root without CAP_SYS_PTRACE, as in a container, may not look: the name has to do.
-	return isInData || os.IsPermission(err) && os.Geteuid() == 0
+	// Root without CAP_SYS_PTRACE, as in a container, may not look: the arguments have to do.
+	return isInData || os.IsPermission(err) && os.Geteuid() == 0 && isStartedOn(pid, data)
+}
+
+// isStartedOn reports whether the arguments of a PostgreSQL server name dir as its data. All may
+// read them.
+func isStartedOn(pid int, dir string) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return false
+	}
+	arguments := strings.Split(string(text), "\x00")
+	i := slices.Index(arguments, "-D")
+	if i < 0 || i+1 == len(arguments) {
+		return false
+	}
+	if arguments[i+1] == dir {
+		return true
+	}
+	named, err := os.Stat(arguments[i+1])
+	if err != nil {
+		return false
+	}
+	want, err := os.Stat(dir)
+	return err == nil && os.SameFile(named, want)
 }
 
 func isLivingPostgres(pid int) bool {

@@ -58,13 +58,17 @@ func (p *Postgres) watch() {
 func (p *Postgres) awaitEnd(server *child.Process) (isStopping bool) {
 	tick := time.NewTicker(shutdownTick)
 	defer tick.Stop()
-	for isHurried := false; ; {
+	for isHurried, isLong := false, false; ; {
 		select {
 		case <-p.life.Done():
 			return true
 		case <-server.Exited():
 			return p.life.Err() != nil
 		case <-tick.C:
+			if err := shortenLog(p.cluster.logPath()); err != nil && !isLong {
+				isLong = true
+				p.log.Warn("the private PostgreSQL's log could not be shortened; trying again", "error", err)
+			}
 			if f := readPidFile(p.cluster.data); p.cluster.cfg.Restart && !isHurried && f.pid == server.Pid() && f.status == "stopping" {
 				isHurried = true
 				p.log.Warn("another program shuts the private PostgreSQL down", "pid", server.Pid())

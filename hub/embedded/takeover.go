@@ -28,13 +28,11 @@ const (
 // PID 1 that reaps nothing, as in many containers) or belong to an unrelated
 // program after a reboot; PostgreSQL refuses to start in both cases. What
 // protects the data is the shared memory, which PostgreSQL checks by itself.
+// It may also be empty, after a full disk or a power cut: no server starts then.
 func takeOver(ctx context.Context, data string) error {
 	pid := readPidFile(data).pid
-	if pid <= 1 {
-		return nil
-	}
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL} {
-		if !isServerOf(pid, data) {
+		if pid <= 1 || !isServerOf(pid, data) {
 			break
 		}
 		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -44,7 +42,7 @@ func takeOver(ctx context.Context, data string) error {
 			return fmt.Errorf("waiting for the PostgreSQL server %d left on %s: %w", pid, data, err)
 		}
 	}
-	if isServerOf(pid, data) {
+	if pid > 1 && isServerOf(pid, data) {
 		return fmt.Errorf("taking over %s: the PostgreSQL server %d left on it does not end", data, pid)
 	}
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !os.IsNotExist(err) {

@@ -36,6 +36,14 @@ type Violation struct {
 	Message string // the broken rule, without the submitted value
 }
 
+// largeData is from how many bytes on a check has to wait for others. The library makes an error
+// for each item that does not agree: a megabyte of data can take more than a hundred.
+const largeData = 64 << 10
+
+// largeChecks holds a place for each check of large data in this process. None waits long: the
+// steps of a check are bounded.
+var largeChecks = make(chan struct{}, 2)
+
 // Check compares data, which is one JSON value, with the schema. It returns at most ten
 // violations, sorted by path, and none if the data agrees. Data whose check takes too long
 // does not agree.
@@ -47,6 +55,10 @@ func (s *Schema) CheckWithin(data []byte, allowance *Allowance) []Violation {
 	left := allowance.left()
 	if left <= 0 {
 		return []Violation{{Message: "is not checked: the schemas demand too many steps for the events of this request together"}}
+	}
+	if len(data) > largeData {
+		largeChecks <- struct{}{}
+		defer func() { <-largeChecks }()
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {

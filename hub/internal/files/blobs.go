@@ -62,6 +62,9 @@ func (b blobs) Put(ctx context.Context, id uuid.UUID, content io.Reader) error {
 	case err != nil:
 		return storeUnavailable(fmt.Errorf("storing a file: %w", err))
 	}
+	if err := b.sync(key); err != nil {
+		return storeUnavailable(fmt.Errorf("storing a file: %w", err))
+	}
 	return nil
 }
 

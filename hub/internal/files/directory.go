@@ -25,7 +25,7 @@ func openDirectory(dir, public string) (*Store, error) {
 		return nil, fmt.Errorf("opening the store of uploads: %w", err)
 	}
 	s := newStore(bucket, public)
-	s.dir = dir
+	s.dir = filepath.Clean(dir)
 	return s, nil
 }
 
@@ -35,6 +35,36 @@ func (s *Store) makeDirFor(key string) error {
 		return nil
 	}
 	return ownership.MkdirAll(filepath.Dir(filepath.Join(s.dir, filepath.FromSlash(key))), directoryMode) //nolint:wrapcheck // the caller says of what
+}
+
+// sync brings a stored file and the directories that lead to it onto the disk, if the store is a
+// directory: what is acknowledged survives a power cut.
+func (s *Store) sync(key string) error {
+	if s.dir == "" {
+		return nil
+	}
+	path := filepath.Join(s.dir, filepath.FromSlash(key))
+	for {
+		if err := syncPath(path); err != nil {
+			return err
+		}
+		if path == s.dir {
+			return nil
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("opening what was stored: %w", err)
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("syncing what was stored: %w", err)
+	}
+	return nil
 }
 
 // beforeWrite changes the owner of a new, empty file to that of its directory.

@@ -82,6 +82,9 @@ func (f files) Put(ctx context.Context, p module.Picture) (string, error) {
 	if err == nil {
 		err = f.store.bucket.WriteAll(ctx, key, p.Content, &blob.WriterOptions{ContentType: p.Type, BeforeWrite: f.store.beforeWrite})
 	}
+	if err == nil {
+		err = f.store.sync(key)
+	}
 	if err != nil {
 		return "", storeUnavailable(fmt.Errorf("storing an upload: %w", err))
 	}

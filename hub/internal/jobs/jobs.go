@@ -12,6 +12,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -225,10 +226,13 @@ func (r *Runner) runClaimed(ctx context.Context, job module.Job, claimed claim) 
 	case runErr != nil:
 		r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", runErr, "in", wait.String())
 	}
-	for {
+	for failing := false; ; failing = true {
 		err := r.settle(ctx, job, claimed.row, runErr, wait)
 		if err == nil {
 			return nil
+		}
+		if !failing {
+			r.log.Warn("recording the result of a job failed; trying again", "job", job.Name, "error", err)
 		}
 		select {
 		case <-working.Done():
@@ -267,6 +271,13 @@ func (r *Runner) runOnce(ctx context.Context, job module.Job, payload []byte) (e
 	return job.Run(ctx, payload)
 }
 
+// storedText returns the text of an error as its row takes it. The text may quote anything, such
+// as the bytes of a response.
+func storedText(err error) string {
+	text := store.ValidText(err.Error())
+	return strings.ToValidUTF8(text[:min(len(text), maxError)], "") // the cut may have split a character
+}
+
 // settle records the result of a run, also while the hub is stopping, unless another process
 // has claimed the run meanwhile. A failed run is due again after a wait.
 func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, runErr error, wait time.Duration) error {
@@ -275,8 +286,7 @@ func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, runE
 	queries, now := dbgen.New(r.db), r.now()
 	switch {
 	case runErr != nil:
-		message := runErr.Error()
-		delayed, err := queries.RescheduleFailedJob(ctx, dbgen.RescheduleFailedJobParams{LastError: message[:min(len(message), maxError)], DueAt: now.Add(wait), ID: row.ID, Holder: r.holder})
+		delayed, err := queries.RescheduleFailedJob(ctx, dbgen.RescheduleFailedJobParams{LastError: storedText(runErr), DueAt: now.Add(wait), ID: row.ID, Holder: r.holder})
 		if err == nil && delayed == 0 { // the same run is waiting already
 			err = queries.DeleteFinishedJob(ctx, row.ID, r.holder)
 		}

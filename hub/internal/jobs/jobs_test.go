@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -104,6 +106,25 @@ func TestFailures(t *testing.T) {
 	var lastError string
 	require.NoError(t, b.db.QueryRow(context.Background(), `select last_error from hub.jobs`).Scan(&lastError))
 	require.Contains(t, lastError, "panic")
+}
+
+// What an error quotes may be no text to PostgreSQL, or be cut within a character.
+func TestErrorsThatAreNoText(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.enqueue("", "x", 0)
+	for _, text := range []string{"a\x00b", "a\xffb", "a" + strings.Repeat("é", 300)} {
+		b.fail = errors.New(text)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		b.clock.Advance(time.Hour)
+		require.NoError(t, b.runner1.RunDue(ctx, b.job), "%q", text)
+		cancel()
+		var lastError string
+		require.NoError(t, b.db.QueryRow(context.Background(), `select last_error from hub.jobs`).Scan(&lastError))
+		require.True(t, utf8.ValidString(lastError), "%q", lastError)
+		require.Equal(t, "a", lastError[:1])
+		require.LessOrEqual(t, len(lastError), 500)
+	}
 }
 
 func TestRepeats(t *testing.T) {

@@ -116,7 +116,7 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 	}
 	err = dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
 		ID: uuid.Must(uuid.NewV7()), Product: m.product, TenantID: &mail.TenantID, Recipient: to, FromName: headerText(mail.FromName, maxName), ReplyTo: replyTo,
-		Subject: headerText(mail.Subject, maxSubject), Body: validText(mail.Text), Html: validText(mail.HTML),
+		Subject: headerText(mail.Subject, maxSubject), Body: store.ValidText(mail.Text), Html: store.ValidText(mail.HTML),
 		Attachments: attachments, Status: status, About: mail.SubjectID, Unsubscribe: mail.Unsubscribe,
 	})
 	return store.Wrap("storing a mail", err)
@@ -140,7 +140,7 @@ func (o *Outbox) SendOwn(ctx context.Context, tx pgx.Tx, to, subject, text strin
 		status = StatusSent // it is only kept
 	}
 	err := dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
-		ID: uuid.Must(uuid.NewV7()), Product: hub.ProductHub, Recipient: to, Subject: headerText(subject, maxSubject), Body: validText(text),
+		ID: uuid.Must(uuid.NewV7()), Product: hub.ProductHub, Recipient: to, Subject: headerText(subject, maxSubject), Body: store.ValidText(text),
 		Attachments: []byte("[]"), Status: status,
 	})
 	return store.Wrap("storing a mail", err)
@@ -159,11 +159,6 @@ func checkAddress(field, text string) (string, error) {
 		return "", hub.Invalid(field, "must be an e-mail address")
 	}
 	return text, nil
-}
-
-// validText removes what PostgreSQL cannot store in a text.
-func validText(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }
 
 // headerText turns user input into the text of a header: one line of at most maxLength

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/textproto"
+	"regexp"
 	"slices"
 	"time"
 
@@ -32,7 +33,11 @@ const (
 	// ones may do so too, each after the time that a server may take.
 	breakerPause = 5 * time.Minute
 
-	serviceClosing = 421 // RFC 5321, 4.2.3
+	// Codes of RFC 5321, 4.2.3.
+	serviceClosing     = 421
+	mailboxUnavailable = 550
+	mailboxElsewhere   = 551
+	mailboxNameRefused = 553
 )
 
 // retryDelays are the delays after the attempts of one email; the last one repeats.
@@ -164,8 +169,7 @@ func (o *Outbox) handleFailure(ctx context.Context, row dbgen.ClaimMailsRow, cau
 }
 
 // explain describes why an email was not sent, without the server's text, which may hold
-// addresses. final reports whether the server refuses this email for good (RFC 5321,
-// 4.2.1: 5yz).
+// addresses. final reports whether the server refuses this email for good.
 func explain(err error) (reason string, final bool) {
 	var refused *gomail.SendError
 	if errors.As(err, &refused) && refused.ErrorCode() > 0 {
@@ -177,8 +181,7 @@ func explain(err error) (reason string, final bool) {
 		if code := refused.EnhancedStatusCode(); code != "" {
 			text += " " + code
 		}
-		// A refused sender is a matter of settings, which can be corrected.
-		return text, refused.ErrorCode() >= 500 && subject != "" && refused.Reason != gomail.ErrSMTPMailFrom
+		return text, isFinal(refused)
 	}
 	var reply *textproto.Error
 	var resolving *net.DNSError
@@ -198,6 +201,23 @@ func explain(err error) (reason string, final bool) {
 		return err.Error(), false // go-mail and the network have no addresses of people yet
 	}
 	return "the connection to the server broke", false
+}
+
+// finalCodes match the enhanced codes (RFC 3463) that concern the recipient or the message: the
+// address, the mailbox, the size and the content. 5.1.7 and 5.1.8 concern the sender.
+var finalCodes = regexp.MustCompile(`^5\.([26]\.\d+|3\.4|1\.(\d\d+|[0-69]))$`)
+
+// isFinal reports whether a refusal concerns this email alone. A refused sender, a denied relay,
+// a quota and a block list concern every email, and pass or are put right.
+func isFinal(refused *gomail.SendError) bool {
+	code, isRecipient := refused.ErrorCode(), refused.Reason == gomail.ErrSMTPRcptTo
+	if code < 500 || !isRecipient && refused.Reason != gomail.ErrSMTPData && refused.Reason != gomail.ErrSMTPDataClose {
+		return false
+	}
+	if enhanced := refused.EnhancedStatusCode(); enhanced != "" {
+		return finalCodes.MatchString(enhanced)
+	}
+	return isRecipient && (code == mailboxUnavailable || code == mailboxElsewhere || code == mailboxNameRefused)
 }
 
 // breaksConnection reports whether nothing more can be sent over the connection after an error:

@@ -6,6 +6,7 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,6 +20,11 @@ func Wrap(operation string, err error) error { return dberr.Wrap(operation, err)
 // ConstraintName returns the name of the constraint that a write violated; see
 // [dberr.ConstraintName].
 func ConstraintName(err error) string { return dberr.ConstraintName(err) }
+
+// ValidText removes what PostgreSQL cannot store in a text.
+func ValidText(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
+}
 
 // InTx runs work in one transaction, which is committed if work returns nil and rolled
 // back otherwise.

@@ -48,3 +48,15 @@ func TestLogo(t *testing.T) {
 	require.Nil(t, org.OK(200, "GET", "/organization", nil)["logo_url"])
 	require.Empty(t, org.Hub.Files())
 }
+
+// When the connection ends while the database commits, the new file may be referred to: it stays.
+func TestLogoWhoseCommitIsUnknown(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewOrganizationAlone(t)
+	var picture bytes.Buffer
+	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))))
+	org.Exec(`create function scheduling.break_off() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`)
+	org.Exec(`create constraint trigger break_off after update on scheduling.organizations deferrable initially deferred for each row execute function scheduling.break_off()`)
+	require.GreaterOrEqual(t, org.Upload("/organization/logo", "file", picture.Bytes()).Status, 500)
+	require.Len(t, org.Hub.Files(), 1)
+}

@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/url"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"integrationhub/hub"
 	"integrationhub/hub/module/picture"
 )
 
@@ -47,10 +49,15 @@ func (a *API) replacePicture(ctx context.Context, upload io.Reader, save func(na
 		return err
 	}
 	previous, err := save(&name)
-	if err != nil {
-		previous = &name
+	var refusal *hub.Error
+	switch {
+	case err == nil:
+		a.deleteFile(ctx, previous)
+	case errors.As(err, &refusal) && !errors.Is(err, hub.ErrUnavailable):
+		a.deleteFile(ctx, &name)
+	default: // the database may have committed, and refer to the file
+		a.host.Log.WarnContext(ctx, "an uploaded file may be unused", "name", name, "error", err)
 	}
-	a.deleteFile(ctx, previous)
 	return err
 }
 

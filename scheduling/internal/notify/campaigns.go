@@ -19,7 +19,11 @@ import (
 )
 
 const (
-	campaignBatch = 100
+	// campaignBatch is how many messages a campaign sends before the next one has its turn.
+	campaignBatch = 25
+	// maxSilentTexts is how many texts of a turn may be lost on a messaging product that does
+	// not respond. Each took its whole time, in which no campaign sends anything.
+	maxSilentTexts = 3
 	// campaignTTL is how long sending the messages of a campaign is retried.
 	campaignTTL = 7 * 24 * time.Hour
 )
@@ -31,8 +35,19 @@ func (n *Notifier) UsesMessagingForCampaigns(ctx context.Context, org uuid.UUID)
 	return found, err
 }
 
-// SendCampaign sends the waiting messages of a campaign. Each message is settled on its
-// own, so a later run continues where a stopped one ended. The payload is a
+// errNoTurn means that a text waits for the next turn of its campaign.
+var errNoTurn = errors.New("the messaging product does not respond")
+
+// campaignTurn is what a turn of a campaign remembers.
+type campaignTurn struct {
+	peer          uuid.UUID // the integration with the messaging product
+	usesMessaging bool
+	silentTexts   int
+	failed        int
+}
+
+// SendCampaign sends waiting messages of a campaign: those of one turn. Each message is settled
+// on its own, so a later run continues where a stopped one ended. The payload is a
 // [store.CampaignRun].
 func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 	var run store.CampaignRun
@@ -54,11 +69,10 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 		return store.IgnoreNotFound(err)
 	}
 	expired := n.host.Now().Sub(campaign.CreatedAt) > campaignTTL
-	peer, found, err := n.findMessagingIntegration(ctx, org.ID, useRemarketing)
-	if err != nil {
+	turn := campaignTurn{}
+	if turn.peer, turn.usesMessaging, err = n.findMessagingIntegration(ctx, org.ID, useRemarketing); err != nil {
 		return err
 	}
-	failed := 0
 	for after := uuid.Nil; ; {
 		clients, err := n.store.PendingCampaignMessages(ctx, dbgen.PendingCampaignMessagesParams{OrgID: org.ID, CampaignID: campaign.ID, After: after, RowLimit: campaignBatch})
 		if err != nil {
@@ -72,10 +86,12 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 			case expired:
 				err = n.store.DeleteCampaignMessage(ctx, dbgen.DeleteCampaignMessageParams{OrgID: org.ID, CampaignID: campaign.ID, ClientID: client})
 			default:
-				err = n.sendCampaignMessage(ctx, message, peer, found)
+				err = n.sendCampaignMessage(ctx, message, &turn)
 			}
 			if err != nil {
-				failed++
+				turn.failed++
+			}
+			if err != nil && !errors.Is(err, errNoTurn) {
 				n.host.Log.Warn("sending a campaign message failed", "organization", org.ID, "campaign", campaign.ID, "error", err)
 			}
 			after = client
@@ -83,20 +99,23 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 		if len(clients) < campaignBatch {
 			break
 		}
+		if turn.failed == 0 { // else the job is repeated after a while
+			return n.store.ContinueCampaign(ctx, run)
+		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("sending a campaign: %d messages failed", failed)
+	if turn.failed > 0 {
+		return fmt.Errorf("sending a campaign: %d messages failed", turn.failed)
 	}
 	return n.store.SetCampaignDoneAt(ctx, dbgen.SetCampaignDoneAtParams{Now: n.host.Now(), OrgID: org.ID, ID: campaign.ID})
 }
 
 // sendCampaignMessage sends one message: through the messaging product where the
 // organization uses one and the client has a phone, else by e-mail.
-func (n *Notifier) sendCampaignMessage(ctx context.Context, message store.CampaignMessage, peer uuid.UUID, usesMessaging bool) error {
-	if usesMessaging {
+func (n *Notifier) sendCampaignMessage(ctx context.Context, message store.CampaignMessage, turn *campaignTurn) error {
+	if turn.usesMessaging {
 		client, err := n.store.ClientByID(ctx, message.Org.ID, message.Client)
 		if err == nil && client.PhoneE164 != nil {
-			return n.sendCampaignText(ctx, message, peer)
+			return n.sendCampaignText(ctx, message, turn)
 		}
 	}
 	return n.sendCampaignEmail(ctx, message)
@@ -118,7 +137,10 @@ func (n *Notifier) campaignData(message store.CampaignMessage, client store.Clie
 
 // sendCampaignText sends a message through the messaging product. A refused message is
 // sent by e-mail instead.
-func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignMessage, peer uuid.UUID) error {
+func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignMessage, turn *campaignTurn) error {
+	if turn.silentTexts >= maxSilentTexts {
+		return errNoTurn
+	}
 	client, claimed, err := n.store.ClaimCampaignMessage(ctx, message)
 	if err != nil || !claimed {
 		return err
@@ -126,7 +148,10 @@ func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignM
 	outcome := store.Outcome{}
 	text, err := emails.Render(emails.CampaignMessage, message.Org.Locale, n.campaignData(message, client))
 	if err == nil {
-		outcome, err = n.sendText(ctx, peer, textMessage{Number: booking.Digits(pointer.ValueOrZero(client.PhoneE164)), Body: text.Text})
+		outcome, err = n.sendText(ctx, turn.peer, textMessage{Number: booking.Digits(pointer.ValueOrZero(client.PhoneE164)), Body: text.Text})
+	}
+	if errors.Is(err, hub.ErrPeerTimeout) || hub.HasCode(err, hub.CodePeerUnreachable) {
+		turn.silentTexts++
 	}
 	if isRefusal(err) {
 		n.host.Log.Warn("the messaging product refuses a campaign message", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)

@@ -89,6 +89,11 @@ type CampaignRun struct {
 	Campaign uuid.UUID `json:"campaign_id"`
 }
 
+// ContinueCampaign enqueues sending the rest of a campaign, behind the campaigns that wait.
+func (s *Store) ContinueCampaign(ctx context.Context, run CampaignRun) error {
+	return s.InTx(ctx, "continuing a campaign", func(tx *Tx) error { return tx.enqueueCampaign(ctx, run.Org, run.Campaign) })
+}
+
 func (t *Tx) enqueueCampaign(ctx context.Context, org, campaign uuid.UUID) error {
 	payload, err := json.Marshal(CampaignRun{org, campaign})
 	if err != nil {

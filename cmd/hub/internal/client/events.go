@@ -57,9 +57,11 @@ func (c *Client) Publish(ctx context.Context, in EventInput, idempotencyKey stri
 }
 
 // PublishBatch publishes up to 500 events, all or nothing. The events are JSON
-// objects with the fields of [EventInput].
-func (c *Client) PublishBatch(ctx context.Context, events []json.RawMessage) (Reply[BatchResult], error) {
-	return send[BatchResult](ctx, c, post("/api/v1/events/batch", map[string]any{"events": events}))
+// objects with the fields of [EventInput]. The same batch with the same key is stored once.
+func (c *Client) PublishBatch(ctx context.Context, events []json.RawMessage, idempotencyKey string) (Reply[BatchResult], error) {
+	request := post("/api/v1/events/batch", map[string]any{"events": events})
+	request.header = http.Header{"Idempotency-Key": {idempotencyKey}}
+	return send[BatchResult](ctx, c, request)
 }
 
 // Events lists events, newest first.

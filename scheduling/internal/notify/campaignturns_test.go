@@ -1,0 +1,87 @@
+package notify_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/schedulingtest"
+)
+
+// A product that does not respond holds up no campaign but its own: three texts are lost on it,
+// the others wait for the next turn. E-mails go out.
+func TestCampaignOfSilentProduct(t *testing.T) {
+	t.Parallel()
+	m := &messenger{uses: []string{"remarketing"}}
+	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })
+	for i := range 6 {
+		consenting(org, fmt.Sprintf("Client%d", i), object{"phone": fmt.Sprintf("+55119000011%02d", i)})
+	}
+	consenting(org, "Davi", nil) // who has no phone
+	org.AdvanceClock(61 * 24 * time.Hour)
+	for range 6 {
+		m.fails = append(m.fails, hub.Errorf(hub.ErrPeerTimeout, hub.CodePeerTimeout, "silent"))
+	}
+	created := org.OK(202, "POST", campaigns, object{})
+	require.EqualValues(t, 7, created["recipients"])
+	require.Eventually(t, func() bool {
+		return org.Count("hub.jobs where job = 'campaigns' and tries = 1 and leased_to is null") == 1
+	}, time.Minute, 20*time.Millisecond)
+	require.Len(t, m.messages(), 3)
+	org.WaitForEmails("davi@example.com", 1)
+	m.mu.Lock()
+	m.fails = nil
+	m.mu.Unlock()
+	org.Hub.Clock.Advance(time.Minute)
+	require.EqualValues(t, 7, over(org, created["id"])["sent"])
+	require.Len(t, m.messages(), 6)
+}
+
+// waiting is a messenger whose first call waits until released.
+type waiting struct {
+	*messenger
+	first            sync.Once
+	arrived, release chan struct{}
+}
+
+// Call implements module.Peers.
+func (w *waiting) Call(ctx context.Context, id uuid.UUID, call hub.Call) (json.RawMessage, error) {
+	w.first.Do(func() {
+		close(w.arrived)
+		<-w.release
+	})
+	return w.messenger.Call(ctx, id, call)
+}
+
+// A large campaign takes turns with those of other organizations.
+func TestCampaignsTakeTurns(t *testing.T) {
+	t.Parallel()
+	m := &waiting{messenger: &messenger{uses: []string{"remarketing"}}, arrived: make(chan struct{}), release: make(chan struct{})}
+	release := sync.OnceFunc(func() { close(m.release) })
+	large := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })
+	t.Cleanup(release)
+	small := schedulingtest.RegisterOrganization(t, large.Hub).MakeBookable()
+	for i := range 30 {
+		consenting(large, fmt.Sprintf("Client%d", i), object{"phone": fmt.Sprintf("+55119000022%02d", i)})
+	}
+	consenting(small, "Ana", object{"phone": "+5511900003333"})
+	large.AdvanceClock(61 * 24 * time.Hour)
+	small.AdvanceClock(time.Second)
+	first := large.OK(202, "POST", campaigns, object{})
+	<-m.arrived
+	second := small.OK(202, "POST", campaigns, object{})
+	large.Hub.Clock.Advance(time.Second) // the rest of the first is due later
+	release()
+	require.EqualValues(t, 30, over(large, first["id"])["sent"])
+	require.EqualValues(t, 1, over(small, second["id"])["sent"])
+	require.Len(t, m.messages(), 31)
+	require.Equal(t, "5511900003333", m.messages()[25]["number"])
+}
