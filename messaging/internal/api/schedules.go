@@ -150,10 +150,18 @@ func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
 	return nil
 }
 
-// checkReferences returns a [hub.ErrNotFound] for what is not the company's, or not the
+// referenceReader reads what a scheduled message refers to: the store, or a transaction, which
+// must not wait for a second connection to the database.
+type referenceReader interface {
+	contactReader
+	ticketReader
+	connectionReader
+}
+
+// checkScheduleReferences returns a [hub.ErrNotFound] for what is not the company's, or not the
 // contact's, and a [hub.ErrForbidden] for what the user does not see.
-func (a *API) checkScheduleReferences(ctx context.Context, user userPrincipal, s store.Schedule) error {
-	contact, err := a.requireContact(ctx, user, s.ContactID)
+func (a *API) checkScheduleReferences(ctx context.Context, reader referenceReader, user userPrincipal, s store.Schedule) error {
+	contact, err := requireContactIn(ctx, reader, user, s.ContactID)
 	if err != nil {
 		return err
 	}
@@ -161,7 +169,7 @@ func (a *API) checkScheduleReferences(ctx context.Context, user userPrincipal, s
 		return errAnonymized()
 	}
 	if s.TicketID != nil {
-		ticket, err := a.requireTicket(ctx, user, *s.TicketID)
+		ticket, err := requireTicketIn(ctx, reader, user, *s.TicketID)
 		if err != nil {
 			return err
 		}
@@ -170,7 +178,7 @@ func (a *API) checkScheduleReferences(ctx context.Context, user userPrincipal, s
 		}
 	}
 	if s.ConnectionID != nil {
-		connection, err := a.requireConnection(ctx, user.scope, *s.ConnectionID)
+		connection, err := requireConnectionIn(ctx, reader, user.scope, *s.ConnectionID)
 		if err != nil || s.Template == nil {
 			return err
 		}
@@ -226,7 +234,7 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*sch
 	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
 		return nil, err
 	}
-	if err := a.checkScheduleReferences(ctx, user, draft); err != nil {
+	if err := a.checkScheduleReferences(ctx, a.store, user, draft); err != nil {
 		return nil, err
 	}
 	files, err := a.fetchMedia(ctx, user, in.Body.MediaURL, rest.Nullable[string]{}, &draft.MediaID)
@@ -288,7 +296,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 		if err := in.Body.applyTo(&s, tx.Now()); err != nil {
 			return err
 		}
-		if err := a.checkScheduleReferences(ctx, user, s); err != nil {
+		if err := a.checkScheduleReferences(ctx, tx, user, s); err != nil {
 			return err
 		}
 		if isAgain {
