@@ -314,9 +314,8 @@ func (a *API) deleteContact(ctx context.Context, in *IDParam) (*messageOutput, e
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.DeleteContact(ctx, user.scope.Company, in.ID)
-	if err == nil && deleted == 0 {
-		err = errNoContact()
-	}
+	err = a.store.InTx(ctx, "deleting a contact", func(tx *store.Tx) error {
+		return dberr.MapNoRows(tx.RemoveContact(ctx, user.scope.Company, in.ID), errNoContact())
+	})
 	return &messageOutput{Message{"Contact deleted"}}, err
 }

@@ -213,7 +213,7 @@ func (a *API) fetchMedia(ctx context.Context, user userPrincipal, address, name 
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	file, err := a.media.Fetch(ctx, user.scope.Company, media.Link{URL: address.Value, Name: name.Value, MayRead: a.mayRead(user)})
+	file, err := a.media.Fetch(ctx, user.scope.Company, media.Link{URL: address.Value, Name: name.Value, MayRead: a.mayRead(user), User: &user.user.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -302,12 +302,18 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 		if isAgain {
 			s.Status, s.MessageID, s.Error = store.SchedulePending, nil, nil
 		}
+		var replaced []string
 		if in.Body.MediaURL.Set {
+			if s.MediaID != nil {
+				replaced = append(replaced, *s.MediaID)
+			}
 			s.MediaID = mediaID
 		}
 		var err error
-		saved, err = tx.SaveSchedule(ctx, s)
-		return err
+		if saved, err = tx.SaveSchedule(ctx, s); err != nil {
+			return err
+		}
+		return tx.EraseMedia(ctx, s.CompanyID, replaced)
 	})
 	if err != nil {
 		a.discard(ctx, files)
@@ -318,7 +324,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 
 func (a *API) deleteSchedule(ctx context.Context, in *IDParam) (*messageOutput, error) {
 	err := a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, _ userPrincipal, s store.Schedule) error {
-		return tx.DeleteSchedule(ctx, s.CompanyID, s.ID)
+		return tx.RemoveSchedule(ctx, s)
 	})
 	return &messageOutput{Message{"Scheduled message deleted"}}, err
 }
