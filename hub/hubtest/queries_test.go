@@ -37,8 +37,8 @@ var silentWrites = map[string][]string{
 		// No event has what was read, asked for or noted.
 		"DecrementUnread", "MarkMessagesRead", "MarkTicketRead", "SetContactConsent", "SetContactLastInbound", "SetContactOutOfHours", "SetNetworkNumber", "SetRatingAsked",
 		"SetTicketRating",
-		// Nor that a contact was deleted, or that a message is queued once more.
-		"DeleteContact", "RequeueMessage",
+		// Nor that a message is queued once more.
+		"RequeueMessage",
 	},
 	"scheduling": {
 		"WithdrawMarketingConsent", // no event has a client's consent

@@ -234,5 +234,6 @@ type Settings struct {
 	SandboxConnect  bool          // development: new tenants get a paired connection of the simulated chat network
 	CloudAPIURL     string        // address of the WhatsApp Cloud API
 	CloudAPIVersion string        // such as v23.0
+	MediaBytes      int64         // that a company's files at the messaging platform may have together
 	MailFrom        string        // sender address of all email
 }

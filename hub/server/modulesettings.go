@@ -12,7 +12,7 @@ func settingsFor(cfg config.Config, spec module.Spec) module.Settings {
 		Development: !cfg.IsProduction(), AccessTTL: shortest(cfg.AccessTTL, spec.AccessTTL), RefreshTTL: shortest(cfg.RefreshTTL, spec.RefreshTTL),
 		PaymentProvider: cfg.ActivePaymentProvider(), PaymentToken: cfg.PaymentToken.Reveal(), PaymentSecret: cfg.PaymentSecret.Reveal(),
 		MailFrom: cfg.MailSender().Address, SandboxConnect: cfg.SandboxAutoconnect == "1" && !cfg.IsProduction(),
-		CloudAPIURL: cfg.CloudAPIURL, CloudAPIVersion: cfg.CloudAPIVersion,
+		CloudAPIURL: cfg.CloudAPIURL, CloudAPIVersion: cfg.CloudAPIVersion, MediaBytes: int64(cfg.MediaBytes),
 	}
 }
 

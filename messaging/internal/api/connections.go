@@ -94,7 +94,17 @@ func toConnection(c store.Connection) Connection {
 
 // requireConnection returns a connection of the company, or a [hub.ErrNotFound].
 func (a *API) requireConnection(ctx context.Context, scope store.Scope, id int64) (store.Connection, error) {
-	connection, err := a.store.Connection(ctx, scope.Company, id)
+	return requireConnectionIn(ctx, a.store, scope, id)
+}
+
+// connectionReader reads connections: the store, or a transaction.
+type connectionReader interface {
+	Connection(ctx context.Context, companyID, id int64) (store.Connection, error)
+}
+
+// requireConnectionIn is [API.requireConnection] with what a reader finds.
+func requireConnectionIn(ctx context.Context, reader connectionReader, scope store.Scope, id int64) (store.Connection, error) {
+	connection, err := reader.Connection(ctx, scope.Company, id)
 	return connection, dberr.MapNoRows(err, notFound("no_wapp_found", "connection"))
 }
 

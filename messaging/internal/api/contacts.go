@@ -140,15 +140,27 @@ func (a *API) listContacts(ctx context.Context, in *listContactsInput) (*struct{
 // requireContact returns a contact that the user sees. It is a [hub.ErrNotFound] if the
 // company has none with this id, and a [hub.ErrForbidden] if all its tickets are others'.
 func (a *API) requireContact(ctx context.Context, user userPrincipal, id int64) (store.Contact, error) {
-	contact, err := a.store.Contact(ctx, user.scope.Company, id)
+	return requireContactIn(ctx, a.store, user, id)
+}
+
+// contactReader reads contacts and who sees them: the store, or a transaction.
+type contactReader interface {
+	queueReader
+	Contact(ctx context.Context, companyID, id int64) (store.Contact, error)
+	SeesContact(ctx context.Context, scope store.Scope, viewer *store.Viewer, id int64) (bool, error)
+}
+
+// requireContactIn is [API.requireContact] with what a reader finds.
+func requireContactIn(ctx context.Context, reader contactReader, user userPrincipal, id int64) (store.Contact, error) {
+	contact, err := reader.Contact(ctx, user.scope.Company, id)
 	if err != nil {
 		return contact, dberr.MapNoRows(err, errNoContact())
 	}
-	viewer, err := a.viewerOf(ctx, user)
+	viewer, err := viewerIn(ctx, reader, user)
 	if err != nil || viewer == nil {
 		return contact, err
 	}
-	sees, err := a.store.SeesContact(ctx, user.scope, viewer, id)
+	sees, err := reader.SeesContact(ctx, user.scope, viewer, id)
 	if err == nil && !sees {
 		err = errNoPermission()
 	}
@@ -302,9 +314,8 @@ func (a *API) deleteContact(ctx context.Context, in *IDParam) (*messageOutput, e
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.DeleteContact(ctx, user.scope.Company, in.ID)
-	if err == nil && deleted == 0 {
-		err = errNoContact()
-	}
+	err = a.store.InTx(ctx, "deleting a contact", func(tx *store.Tx) error {
+		return dberr.MapNoRows(tx.RemoveContact(ctx, user.scope.Company, in.ID), errNoContact())
+	})
 	return &messageOutput{Message{"Contact deleted"}}, err
 }

@@ -250,9 +250,22 @@ func TestImportBesideNewContact(t *testing.T) {
 	require.ElementsMatch(t, []any{"Ana", "Bia"}, names)
 }
 
-// A contact who is anonymized while a file is imported is not made again from its rows.
-func TestAnonymizingDuringAnImport(t *testing.T) {
+// A contact who is anonymized or deleted while a file is imported is not made again from its rows.
+func TestErasureDuringAnImport(t *testing.T) {
 	t.Parallel()
+	for name, erase := range map[string]func(company *messagingtest.Company, path string){
+		"anonymized": func(company *messagingtest.Company, path string) { company.OK(200, "POST", path+"/anonymize", nil) },
+		"deleted":    func(company *messagingtest.Company, path string) { company.OK(200, "DELETE", path, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eraseDuringImport(t, erase)
+		})
+	}
+}
+
+func eraseDuringImport(t *testing.T, erase func(company *messagingtest.Company, path string)) {
+	t.Helper()
 	company := messagingtest.NewCompanyAlone(t)
 	var file strings.Builder
 	file.WriteString("name,number\n")
@@ -272,7 +285,7 @@ func TestAnonymizingDuringAnImport(t *testing.T) {
 	require.Equal(t, 202, accepted.Status, accepted.Text)
 	path := messagingtest.Path("/contacts/imports", accepted.Body)
 	require.Eventually(t, func() bool { return company.Get(path)["created"] == 1000.0 }, time.Minute, 10*time.Millisecond, "the next batch waits")
-	company.OK(200, "POST", messagingtest.Path("/contacts", known)+"/anonymize", nil)
+	erase(company, messagingtest.Path("/contacts", known))
 	var stored []byte
 	require.NoError(t, pool.QueryRow(t.Context(), `select number_hash from contact_import_erasures where company_id = $1`, company.ID).Scan(&stored))
 	require.NotContains(t, string(stored), person)
@@ -280,7 +293,7 @@ func TestAnonymizingDuringAnImport(t *testing.T) {
 
 	var state moduletest.Object
 	require.Eventually(t, func() bool { state = company.Get(path); return state["status"] == "done" }, time.Minute, 10*time.Millisecond)
-	require.Equal(t, []any{object{"line": 3002.0, "error": "is about a contact who was anonymized while the file was imported"}}, state["errors"])
+	require.Equal(t, []any{object{"line": 3002.0, "error": "is about a contact who was anonymized or deleted while the file was imported"}}, state["errors"])
 	require.Equal(t, []any{3998.0, 1.0, 1.0}, []any{state["created"], state["updated"], state["failed"]})
 	var again, left int
 	require.NoError(t, pool.QueryRow(t.Context(), `select (select count(*) from contacts where company_id = $1 and number = $2), (select count(*) from contact_import_erasures where company_id = $1)`, company.ID, person).Scan(&again, &left))

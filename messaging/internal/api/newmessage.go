@@ -232,7 +232,7 @@ func (a *API) attach(ctx context.Context, user userPrincipal, in *createMessageI
 		return nil, nil, err
 	}
 	if in.message.MediaURL != "" {
-		file, err := a.media.Fetch(ctx, user.scope.Company, media.Link{URL: in.message.MediaURL, Media: in.message.MediaType, Name: in.message.MediaName, MayRead: a.mayRead(user)})
+		file, err := a.media.Fetch(ctx, user.scope.Company, media.Link{URL: in.message.MediaURL, Media: in.message.MediaType, Name: in.message.MediaName, MayRead: a.mayRead(user), User: &user.user.ID})
 		return []store.Message{store.WithMedia(draft, file)}, []store.MediaFile{file}, err
 	}
 	for _, header := range in.files {
@@ -255,7 +255,7 @@ func (a *API) storeUpload(ctx context.Context, user userPrincipal, header *multi
 	}
 	defer func() { _ = content.Close() }()
 	return a.media.Store(ctx, user.scope.Company, media.Upload{
-		Declared: filetype.Declared{Media: kind, Mime: header.Header.Get("Content-Type"), Name: header.Filename}, Content: content,
+		Declared: filetype.Declared{Media: kind, Mime: header.Header.Get("Content-Type"), Name: header.Filename}, Content: content, User: &user.user.ID,
 	})
 }
 

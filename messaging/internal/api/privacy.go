@@ -33,6 +33,26 @@ type ContactExportHead struct {
 	Company    CompanySummary   `json:"company" doc:"Who has the data"`
 	Contact    Contact          `json:"contact" doc:"Whom it is about"`
 	Tickets    []ExportedTicket `json:"tickets" nullable:"false" doc:"Its tickets, the oldest first"`
+
+	Schedules []Schedule         `json:"schedules" nullable:"false" doc:"Messages that are or were scheduled for it"`
+	Lists     []ExportedList     `json:"contactLists" nullable:"false" doc:"Lists that it is on"`
+	Campaigns []ExportedShipment `json:"campaigns" nullable:"false" doc:"Campaigns that it gets or got"`
+}
+
+// ExportedList is a list of contacts in an export.
+type ExportedList struct {
+	ID   int64  `json:"id" doc:"Id of the list" example:"3"`
+	Name string `json:"name" doc:"Its name" example:"Clients"`
+}
+
+// ExportedShipment is what a contact got of a campaign, in an export.
+type ExportedShipment struct {
+	CampaignID int64     `json:"campaignId" doc:"Id of the campaign" example:"7"`
+	Name       string    `json:"name" doc:"The campaign's name" example:"Winter"`
+	Number     string    `json:"number" doc:"Number that it was sent to; empty: not yet" example:"5511987654321"`
+	Message    string    `json:"message" doc:"The text; empty: not yet made" example:"Hello Ana"`
+	Status     string    `json:"status" enum:"pending,confirming,confirmed,queued,sent,delivered,read,failed,skipped" doc:"How far it has come"`
+	UpdatedAt  time.Time `json:"updatedAt" doc:"Last change"`
 }
 
 // ExportedTicket is a ticket in an export.
@@ -91,9 +111,36 @@ func (a *API) exportHead(ctx context.Context, id int64) (head ContactExportHead,
 		return head, err
 	}
 	tickets, err := a.store.TicketsOfContact(ctx, row.CompanyID, row.ID)
-	return ContactExportHead{a.host.Now().UTC(), CompanySummary{company.ID, company.Name}, contacts[0], rest.Map(tickets, func(t store.Ticket) ExportedTicket {
+	if err != nil {
+		return head, err
+	}
+	head = ContactExportHead{ExportedAt: a.host.Now().UTC(), Company: CompanySummary{company.ID, company.Name}, Contact: contacts[0]}
+	head.Tickets = rest.Map(tickets, func(t store.Ticket) ExportedTicket {
 		return ExportedTicket{t.ID, t.UUID, t.Status, t.Resolution, t.Rating, t.CreatedAt.UTC(), t.ClosedAt}
-	})}, err
+	})
+	return head, a.addOutgoing(ctx, row, &head)
+}
+
+// addOutgoing adds to an export what the company has prepared or sent by itself.
+func (a *API) addOutgoing(ctx context.Context, contact store.Contact, head *ContactExportHead) error {
+	schedules, err := a.store.SchedulesOfContact(ctx, contact.CompanyID, contact.ID)
+	if err != nil {
+		return fmt.Errorf("loading the contact's scheduled messages: %w", err)
+	}
+	lists, err := a.store.ListsOfContact(ctx, contact.CompanyID, contact.ID)
+	if err != nil {
+		return fmt.Errorf("loading the contact's lists: %w", err)
+	}
+	shipments, err := a.store.ShipmentsOfContact(ctx, contact.CompanyID, contact.ID)
+	if err != nil {
+		return fmt.Errorf("loading the contact's campaigns: %w", err)
+	}
+	head.Schedules = rest.Map(schedules, a.toSchedule)
+	head.Lists = rest.Map(lists, func(l store.ListOfContact) ExportedList { return ExportedList{l.ID, l.Name} })
+	head.Campaigns = rest.Map(shipments, func(s store.ContactShipment) ExportedShipment {
+		return ExportedShipment{s.Shipment.CampaignID, s.Name, s.Shipment.Number, s.Shipment.Message, s.Shipment.Status, s.Shipment.UpdatedAt.UTC()}
+	})
+	return nil
 }
 
 // writeExport writes a [ContactExport].

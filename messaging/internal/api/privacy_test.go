@@ -33,10 +33,23 @@ func TestExportAndAnonymize(t *testing.T) {
 	vip := company.OK(201, "POST", "/tags", object{"name": "VIP"})
 	company.OK(200, "PUT", path, object{"email": "ana@example.com", "extraInfo": []object{{"name": "Birthday", "value": "2 March"}}, "tagIds": ids(messagingtest.ID(vip))})
 
+	made := company.OK(201, "POST", "/schedules", object{"contactId": ticket["contactId"], "body": "Happy birthday", "sendAt": "2097-03-02T12:00:00Z"})
+	list := company.OK(201, "POST", "/contact-lists", object{"name": "Clients", "contactIds": []any{ticket["contactId"]}})
+	campaign := company.OK(201, "POST", "/campaigns", object{"name": "Winter", "message1": "Offer for {nome}", "whatsappId": connection.ID, "contactIds": []any{ticket["contactId"]}, "messageInterval": 0})
+	company.OK(200, "POST", messagingtest.Path("/campaigns", campaign)+"/start", nil)
+	require.Eventually(t, func() bool {
+		company.RunJob("campaigns")
+		return company.Hub.Count(`messaging.campaign_shipments where status in ('sent', 'delivered')`) == 1
+	}, time.Minute, 10*time.Millisecond)
+
 	export := company.Get(path + "/export")
+	require.Equal(t, []any{made}, export["schedules"])
+	require.Equal(t, []any{object{"id": list["id"], "name": "Clients"}}, export["contactLists"])
+	shipment := export["campaigns"].([]any)[0].(object)
+	require.Equal(t, []any{campaign["id"], "Winter", phone, "Offer for Ana Souza"}, []any{shipment["campaignId"], shipment["name"], shipment["number"], shipment["message"]})
 	require.Equal(t, "ana@example.com", export["contact"].(object)["email"])
 	require.Equal(t, "shared her secret", export["tickets"].([]any)[0].(object)["resolution"])
-	require.Len(t, export["messages"], 2)
+	require.Len(t, export["messages"], 3)
 	require.Equal(t, "My secret", export["messages"].([]any)[0].(object)["body"])
 	silent := company.OK(201, "POST", "/contacts", object{"name": "Silent", "number": "15551234567"})
 	require.Empty(t, company.Get(messagingtest.Path("/contacts", silent) + "/export")["messages"])

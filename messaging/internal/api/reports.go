@@ -62,9 +62,10 @@ func (a *API) reportRange(ctx context.Context, in *reportInput) (scope store.Sco
 	return scope, days, r, nil
 }
 
-// startOfDay returns the beginning of a day in a zone.
+// startOfDay returns the first moment of a day in a zone. On days on which the clocks are put
+// forward at midnight that is 01:00, and not an hour of the day before.
 func startOfDay(day time.Time, zone *time.Location) time.Time {
-	return time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
+	return chat.ClockOn(time.Date(day.Year(), day.Month(), day.Day(), 12, 0, 0, 0, zone), 0, 0)
 }
 
 // days returns the first and the last day of the query, as midnights of UTC. now is on the

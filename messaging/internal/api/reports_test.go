@@ -195,3 +195,20 @@ func rowsOfReport(company *messagingtest.Company, name, filter string, members .
 	}
 	return rows
 }
+
+// A day on which the clocks are put forward at midnight begins at 01:00, and not an hour of the day
+// before.
+func TestReportOfDayWithoutMidnight(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2026, 9, 6, 3, 30, 0, 0, time.UTC)) // Saturday, 23:30 in Santiago
+	company.OK(200, "PUT", "/company", object{"timezone": "America/Santiago"})
+	connection := company.Connect()
+	receiveFrom(company, connection, "Ana", "Hi")
+	company.Advance(time.Hour) // Sunday, 01:30
+	receiveFrom(company, connection, "Bia", "Hi")
+	receiveFrom(company, connection, "Caio", "Hi")
+	for day, opened := range map[string]float64{"2026-09-05": 1, "2026-09-06": 2} {
+		report := company.Get("/reports/tickets?dateFrom=" + day + "&dateTo=" + day)
+		require.Equal(t, []any{opened, []any{object{"date": day, "opened": opened, "closed": 0.0}}}, []any{report["total"], report["series"]}, day)
+	}
+}

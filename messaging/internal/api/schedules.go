@@ -150,10 +150,18 @@ func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
 	return nil
 }
 
-// checkReferences returns a [hub.ErrNotFound] for what is not the company's, or not the
+// referenceReader reads what a scheduled message refers to: the store, or a transaction, which
+// must not wait for a second connection to the database.
+type referenceReader interface {
+	contactReader
+	ticketReader
+	connectionReader
+}
+
+// checkScheduleReferences returns a [hub.ErrNotFound] for what is not the company's, or not the
 // contact's, and a [hub.ErrForbidden] for what the user does not see.
-func (a *API) checkScheduleReferences(ctx context.Context, user userPrincipal, s store.Schedule) error {
-	contact, err := a.requireContact(ctx, user, s.ContactID)
+func (a *API) checkScheduleReferences(ctx context.Context, reader referenceReader, user userPrincipal, s store.Schedule) error {
+	contact, err := requireContactIn(ctx, reader, user, s.ContactID)
 	if err != nil {
 		return err
 	}
@@ -161,7 +169,7 @@ func (a *API) checkScheduleReferences(ctx context.Context, user userPrincipal, s
 		return errAnonymized()
 	}
 	if s.TicketID != nil {
-		ticket, err := a.requireTicket(ctx, user, *s.TicketID)
+		ticket, err := requireTicketIn(ctx, reader, user, *s.TicketID)
 		if err != nil {
 			return err
 		}
@@ -170,7 +178,7 @@ func (a *API) checkScheduleReferences(ctx context.Context, user userPrincipal, s
 		}
 	}
 	if s.ConnectionID != nil {
-		connection, err := a.requireConnection(ctx, user.scope, *s.ConnectionID)
+		connection, err := requireConnectionIn(ctx, reader, user.scope, *s.ConnectionID)
 		if err != nil || s.Template == nil {
 			return err
 		}
@@ -205,7 +213,7 @@ func (a *API) fetchMedia(ctx context.Context, user userPrincipal, address, name 
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	file, err := a.media.Fetch(ctx, user.scope.Company, media.Link{URL: address.Value, Name: name.Value, MayRead: a.mayRead(user)})
+	file, err := a.media.Fetch(ctx, user.scope.Company, media.Link{URL: address.Value, Name: name.Value, MayRead: a.mayRead(user), User: &user.user.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +234,7 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*sch
 	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
 		return nil, err
 	}
-	if err := a.checkScheduleReferences(ctx, user, draft); err != nil {
+	if err := a.checkScheduleReferences(ctx, a.store, user, draft); err != nil {
 		return nil, err
 	}
 	files, err := a.fetchMedia(ctx, user, in.Body.MediaURL, rest.Nullable[string]{}, &draft.MediaID)
@@ -288,18 +296,24 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 		if err := in.Body.applyTo(&s, tx.Now()); err != nil {
 			return err
 		}
-		if err := a.checkScheduleReferences(ctx, user, s); err != nil {
+		if err := a.checkScheduleReferences(ctx, tx, user, s); err != nil {
 			return err
 		}
 		if isAgain {
 			s.Status, s.MessageID, s.Error = store.SchedulePending, nil, nil
 		}
+		var replaced []string
 		if in.Body.MediaURL.Set {
+			if s.MediaID != nil {
+				replaced = append(replaced, *s.MediaID)
+			}
 			s.MediaID = mediaID
 		}
 		var err error
-		saved, err = tx.SaveSchedule(ctx, s)
-		return err
+		if saved, err = tx.SaveSchedule(ctx, s); err != nil {
+			return err
+		}
+		return tx.EraseMedia(ctx, s.CompanyID, replaced)
 	})
 	if err != nil {
 		a.discard(ctx, files)
@@ -310,7 +324,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 
 func (a *API) deleteSchedule(ctx context.Context, in *IDParam) (*messageOutput, error) {
 	err := a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, _ userPrincipal, s store.Schedule) error {
-		return tx.DeleteSchedule(ctx, s.CompanyID, s.ID)
+		return tx.RemoveSchedule(ctx, s)
 	})
 	return &messageOutput{Message{"Scheduled message deleted"}}, err
 }

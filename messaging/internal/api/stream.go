@@ -297,6 +297,9 @@ func (r *streamReader) send(ctx context.Context, w io.Writer) (isGone bool, err 
 		if err != nil {
 			return false, err
 		}
+		if batch.HasGap {
+			r.cursor, r.reset = batch.Last, true
+		}
 		connections, err := r.connections(ctx, batch)
 		if err != nil {
 			return false, err

@@ -191,11 +191,22 @@ func errNoTicket() *hub.Error { return notFound("no_ticket_found", "ticket") }
 // requireTicket returns a ticket that the user sees. It is a [hub.ErrNotFound] if the company
 // has none with this id, and a [hub.ErrForbidden] for a ticket of others.
 func (a *API) requireTicket(ctx context.Context, user userPrincipal, id int64) (store.Ticket, error) {
-	ticket, err := a.store.Ticket(ctx, user.scope.Company, id)
+	return requireTicketIn(ctx, a.store, user, id)
+}
+
+// ticketReader reads tickets and who sees them: the store, or a transaction.
+type ticketReader interface {
+	queueReader
+	Ticket(ctx context.Context, companyID, id int64) (store.Ticket, error)
+}
+
+// requireTicketIn is [API.requireTicket] with what a reader finds.
+func requireTicketIn(ctx context.Context, reader ticketReader, user userPrincipal, id int64) (store.Ticket, error) {
+	ticket, err := reader.Ticket(ctx, user.scope.Company, id)
 	if err != nil {
 		return ticket, dberr.MapNoRows(err, errNoTicket())
 	}
-	viewer, err := a.viewerOf(ctx, user)
+	viewer, err := viewerIn(ctx, reader, user)
 	if err == nil && !viewer.Sees(ticket) {
 		err = errNoPermission()
 	}

@@ -147,8 +147,8 @@ func TestCampaignFile(t *testing.T) {
 	ticket := messagingtest.TicketPath(a.Tickets("")[0])
 	content := []byte("%PDF-1.7 offers of March")
 	file := a.Upload(ticket, nil, messagingtest.File{Name: "offers.pdf", Content: content}).Body["mediaUrl"]
-	a.OK(200, "DELETE", ticket, nil)
 	path := a.create(object{"message1": "Hi {nome}", "mediaUrl": file})
+	a.OK(200, "DELETE", ticket, nil) // the campaign keeps the file
 	a.OK(200, "POST", path+"/start", nil)
 	require.Equal(t, 2, a.sent(path, 0))
 	for i, number := range a.numbers {

@@ -162,6 +162,30 @@ func TestCancelInMidBatch(t *testing.T) {
 	require.Equal(t, slices.Repeat([]string{"Hi"}, contacts), a.received(), "each once")
 }
 
+// A message that was begun when its campaign was cancelled, and that the network then failed to
+// accept, is not tried again. It may have arrived: the campaign goes on without it.
+func TestBegunMessageOfCancelledCampaign(t *testing.T) {
+	t.Parallel()
+	a := newAudience(t, 2)
+	path := a.create(object{"messageInterval": 60})
+	a.exec(`create function sandbox_fails() returns trigger language plpgsql as $$ begin raise 'the network has failed'; end $$`)
+	a.exec(`create trigger fails before insert on sandbox_messages for each statement execute function sandbox_fails()`)
+	a.OK(200, "POST", path+"/start", nil)
+	release := a.sendUntilHeld(1)
+	a.OK(200, "POST", path+"/cancel", nil)
+	require.Equal(t, 1, a.count(`select count(*) from outbox`), "the network has it")
+	release()
+	a.exec(`drop trigger fails on sandbox_messages`)
+	a.Advance(time.Hour)
+	a.FlushOutbox()
+	require.Equal(t, []string{"", ""}, a.received())
+	require.Equal(t, []any{"failed", "pending"}, a.report(path, "status"))
+	require.Equal(t, []any{"campaign_cancelled", nil}, a.report(path, "error"))
+	a.OK(200, "POST", path+"/start", nil)
+	a.run()
+	require.Equal(t, []string{"", "Hi"}, a.received())
+}
+
 // What the network may have accepted before it went away is not sent on another connection.
 func TestUnansweredMessageStaysInDoubt(t *testing.T) {
 	t.Parallel()

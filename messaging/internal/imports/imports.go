@@ -177,7 +177,7 @@ func (m *matcher) apply(row importfile.Row, result *Result) {
 	}
 	key := chat.NumberKey(row.Number)
 	if m.erased[key] {
-		result.count(importfile.Row{Line: row.Line, Problem: "is about a contact who was anonymized while the file was imported"}, ActionFail)
+		result.count(importfile.Row{Line: row.Line, Problem: "is about a contact who was anonymized or deleted while the file was imported"}, ActionFail)
 		return
 	}
 	e, isKnown := m.byKey[key]

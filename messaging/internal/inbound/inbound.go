@@ -77,7 +77,7 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 			return err
 		}
 		// The contact is locked: a copy of the message waits here, and finds it stored.
-		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
+		if isKnown, err := tx.IsRemoteIDStored(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
 			return err
 		}
 		routed, err := s.routeToTicket(ctx, tx, company, contact, connection.ID, in.Body)
@@ -129,7 +129,7 @@ func (s *Service) receiveOwn(ctx context.Context, scope store.Scope, connection 
 		if err := tx.LockRemoteID(ctx, in.RemoteID, connection.ID); err != nil {
 			return fmt.Errorf("locking a message's remote id: %w", err)
 		}
-		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
+		if isKnown, err := tx.IsRemoteIDStored(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
 			return err
 		}
 		ticket, err := tx.FindOrCreateTicket(ctx, scope, contact, connection.ID, store.NewTicket{Status: chat.TicketPending, Reopens: true})

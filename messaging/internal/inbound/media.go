@@ -113,6 +113,8 @@ func (s *Service) FetchMedia(ctx context.Context, payload []byte) error {
 		return s.store.InTx(ctx, "postponing a file", func(tx *store.Tx) error {
 			return s.enqueueMediaAt(ctx, tx, message, tx.Now().Add(mediaPause))
 		})
+	case isStorageFull(err):
+		code = store.CodeStorageFull
 	case errors.Is(err, hub.ErrTooLarge):
 		code = codeMediaTooLarge
 	case errors.Is(err, driver.ErrRefused), errors.Is(err, hub.ErrMalformed), isLate:
@@ -124,6 +126,12 @@ func (s *Service) FetchMedia(ctx context.Context, payload []byte) error {
 	return s.store.InTx(ctx, "giving up the file of a message", func(tx *store.Tx) error {
 		return tx.GiveUpReceivedMedia(ctx, scope, message.ID, code)
 	})
+}
+
+// isStorageFull reports whether a file was not kept because its company has no room for it.
+func isStorageFull(err error) bool {
+	refusal, ok := errors.AsType[*hub.Error](err)
+	return ok && refusal.Code == store.CodeStorageFull
 }
 
 // fetch opens the file of a message at its network and keeps it. It returns errAway without a call

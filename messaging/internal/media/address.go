@@ -55,6 +55,7 @@ type Link struct {
 	URL   string
 	Media chat.MediaType // that it has to be; "" = any
 	Name  string         // "" = as the address says
+	User  *int64         // see [Upload]
 	// MayRead returns an error if one of the company's own files must not be used; nil = every one
 	// may. It is not asked where the address has a signature.
 	MayRead MayRead
@@ -65,7 +66,8 @@ type MayRead func(ctx context.Context, file store.MediaFile) error
 
 // Fetch returns the file at an address: one of the company's own files, or a copy of what
 // is there. Errors for callers are those of [Service.Store], [hub.ErrNotFound] for a file
-// of another company, and a 400 if the address does not answer with a file.
+// of another company, a 400 if the address does not answer with a file, and a
+// [hub.ErrRateLimited] while the company fetches as many files as it may.
 func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.MediaFile, error) {
 	if file, isOwn, err := s.ownFile(ctx, company, link.URL, link.MayRead); isOwn {
 		if err == nil && link.Media != "" && link.Media != file.MediaType && link.Media != chat.MediaDocument {
@@ -77,6 +79,11 @@ func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.Me
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil {
 		return store.MediaFile{}, hub.Invalid("body.mediaUrl", "must be an absolute http(s) URL")
 	}
+	release, err := s.downloads.acquire(company)
+	if err != nil {
+		return store.MediaFile{}, err
+	}
+	defer release()
 	return s.download(ctx, company, parsed, link)
 }
 
@@ -147,7 +154,7 @@ func (s *Service) download(ctx context.Context, company int64, address *url.URL,
 	}
 	return s.Store(ctx, company, Upload{
 		Declared: filetype.Declared{Media: link.Media, Mime: response.Header.Get("Content-Type"), Name: name},
-		Content:  downloadReader{response.Body},
+		Content:  downloadReader{response.Body}, User: link.User,
 	})
 }
 

@@ -35,25 +35,28 @@ type Service struct {
 	store  *store.Store
 	images *picture.Processor
 	key    []byte // signs addresses
+
+	downloads downloadCounter
 }
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store) *Service {
 	images := picture.NewProcessor(picture.Limits{Bytes: int(filetype.MaxBytes(chat.MediaImage)), OutputSide: outputSide})
-	return &Service{host, s, images, host.Sealer.Derive("media-addresses")}
+	return &Service{host: host, store: s, images: images, key: host.Sealer.Derive("media-addresses")}
 }
 
 // Upload is a file to keep.
 type Upload struct {
 	Declared filetype.Declared
 	Content  io.Reader
+	User     *int64 // who uploads it, and may read it before a message has it; nil: no user
 	// Received says that the file came from a network: what is declared may then contradict
 	// the content. An image that cannot be read is kept as a document.
 	Received bool
 }
 
 // Store checks a file and keeps it. Errors for callers: [hub.ErrTooLarge] over the limit
-// of its type, [hub.ErrUnsupportedMediaType] if its content is not what is said of it,
+// of its type or of the company, [hub.ErrUnsupportedMediaType] if its content is not what is said of it,
 // [hub.ErrInvalid] if it is empty, or an image that cannot be read. Errors of reading the
 // content are returned as they are.
 func (s *Service) Store(ctx context.Context, company int64, u Upload) (store.MediaFile, error) {
@@ -79,7 +82,7 @@ func (s *Service) Store(ctx context.Context, company int64, u Upload) (store.Med
 			return store.MediaFile{}, err
 		}
 	}
-	return s.put(ctx, company, store.MediaFile{MediaType: kind.Media, MimeType: kind.Mime, Name: fileName(u.Declared.Name, kind)}, content)
+	return s.put(ctx, company, store.MediaFile{MediaType: kind.Media, MimeType: kind.Mime, Name: fileName(u.Declared.Name, kind), UserID: u.User}, content)
 }
 
 // encodeImage re-encodes an image: only its pixels are kept. A received one that cannot be
@@ -104,6 +107,9 @@ func (s *Service) encodeImage(ctx context.Context, kind filetype.Type, content i
 func (s *Service) put(ctx context.Context, company int64, draft store.MediaFile, content io.Reader) (store.MediaFile, error) {
 	draft.CompanyID, draft.ID, draft.BlobID = company, strings.ToLower(rand.Text()), uuid.New()
 	file, err := s.store.AddMedia(ctx, draft)
+	if errors.Is(err, hub.ErrTooLarge) {
+		return file, err
+	}
 	if err != nil {
 		return file, fmt.Errorf("storing a file: %w", err)
 	}
@@ -112,7 +118,11 @@ func (s *Service) put(ctx context.Context, company int64, draft store.MediaFile,
 		s.Discard(ctx, file)
 		return file, err
 	}
-	return s.store.MarkMediaStored(ctx, company, file.ID, limited.read)
+	stored, err := s.store.CompleteMedia(ctx, company, file.ID, limited.read)
+	if err != nil {
+		s.Discard(ctx, file)
+	}
+	return stored, err
 }
 
 // Discard erases a file that no message has. A failure is only logged: a job erases it

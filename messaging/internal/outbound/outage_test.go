@@ -158,3 +158,20 @@ func TestBacklogKeepsInterval(t *testing.T) {
 		company.Hub.Clock.Advance(5 * time.Second)
 	}
 }
+
+// What waits for its next attempt in a chat is tried again at once when a person writes there, who
+// would wait for it.
+func TestPersonDoesNotWaitForRetry(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, monday)
+	chat := newConversation(company, company.Connect())
+	company.SetNetwork("offline")
+	company.As(company.APIToken()).OK(200, "POST", "/api/messages/send", object{"number": chat.phone, "body": "Reminder"})
+	_, err := company.Hub.Host.Pool.Exec(t.Context(), `update outbox set due_at = due_at + interval '1 hour', attempts = 8`)
+	require.NoError(t, err)
+	company.SetNetwork("online")
+	require.Empty(t, company.Inbox(chat.phone))
+	company.OK(201, "POST", chat.ticket+"/messages", object{"body": "Hello"})
+	company.FlushOutbox()
+	require.Equal(t, []string{"Reminder", "Hello"}, company.Inbox(chat.phone))
+}

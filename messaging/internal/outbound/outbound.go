@@ -132,6 +132,10 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 		return message, s.store.ReturnPaceTurn(ctx, s.store.Queries, entry)
 	}
 	err = s.store.InTx(ctx, "storing what became of a message", func(tx *store.Tx) error {
+		isTakenBack, lockErr := s.isTakenBack(ctx, tx, message, err)
+		if lockErr != nil {
+			return lockErr
+		}
 		if err := s.store.ReturnPaceTurn(ctx, tx.Queries, entry); err != nil {
 			return err
 		}
@@ -153,6 +157,9 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 			}
 			return tx.MarkUnclear(ctx, message, tx.Now().Add(receiptTimeout))
 		case code == "" && tx.Now().Sub(entry.CreatedAt) < giveUpAfter:
+			if isTakenBack {
+				return s.takeBack(ctx, tx, entry, err)
+			}
 			return s.postpone(ctx, tx, entry, err)
 		case code == "":
 			code = CodeExpired
@@ -181,8 +188,43 @@ func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.Outbox
 	}
 	s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", entry.MessageID, "attempts", entry.Attempts, "error", reason)
 	return tx.PostponeOutboxEntry(ctx, dbgen.PostponeOutboxEntryParams{
-		CompanyID: entry.CompanyID, MessageID: entry.MessageID, LeasedUntil: *entry.LeasedUntil, DueAt: tx.Now().Add(max(retryDelay(entry.Attempts), requestedDelay(reason))), MayHaveArrived: entry.HandedAt != nil || errors.As(reason, new(mayHaveArrivedError)),
+		CompanyID: entry.CompanyID, MessageID: entry.MessageID, LeasedUntil: *entry.LeasedUntil, DueAt: tx.Now().Add(max(retryDelay(entry.Attempts), requestedDelay(reason))), MayHaveArrived: mayHaveArrived(entry, reason),
 	})
+}
+
+// isTakenBack reports whether a message that was not sent is one of a campaign that has been
+// cancelled since it was begun, or was deleted. Campaigns are locked before the outbox: the campaign
+// is not cancelled until the transaction ends, and then it finds the message in the outbox.
+func (s *Service) isTakenBack(ctx context.Context, tx *store.Tx, message store.Message, reason error) (bool, error) {
+	if reason == nil || message.Origin != chat.OriginCampaign {
+		return false, nil
+	}
+	state, err := tx.CampaignStateOfMessage(ctx, message.CompanyID, message.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("loading the campaign of a message: %w", err)
+	}
+	return state == store.CampaignCancelled, nil
+}
+
+// takeBack takes a message out of the outbox that could not be sent for a temporary reason, as its
+// campaign was cancelled. One that the network may have nevertheless does not go out again: the
+// campaign may go on with another connection.
+func (s *Service) takeBack(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
+	if err := markDisconnected(ctx, tx, entry, reason); err != nil {
+		return err
+	}
+	return tx.TakeBackCampaignMessage(ctx, dbgen.TakeBackCampaignMessageParams{
+		CompanyID: entry.CompanyID, MessageID: entry.MessageID, LeasedUntil: *entry.LeasedUntil, Code: store.CodeCampaignCancelled, At: tx.Now(),
+		MayHaveArrived: mayHaveArrived(entry, reason),
+	})
+}
+
+// mayHaveArrived reports whether a network may have a message that could not be sent.
+func mayHaveArrived(entry store.OutboxEntry, reason error) bool {
+	return entry.HandedAt != nil || errors.As(reason, new(mayHaveArrivedError))
 }
 
 // markDisconnected stores that the connection of a message is not connected any more, if an

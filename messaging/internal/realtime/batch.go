@@ -21,6 +21,11 @@ type Batch struct {
 	Changes []store.Change
 	IsLast  bool // there were no more
 
+	// HasGap says that changes are missing: they were deleted, or the database lost them. Readers load
+	// all anew, and go on at the change Last.
+	HasGap bool
+	Last   int64 // number of the last change; what it was read after if there is none
+
 	Tickets     map[int64]store.TicketView
 	Messages    map[string]store.Message
 	Contacts    map[int64]store.Contact
@@ -65,7 +70,17 @@ func (s *Service) load(ctx context.Context, scope store.Scope, b *Batch) (err er
 	if b.Changes, err = s.store.ChangesAfter(ctx, scope.Company, b.after, batchSize); err != nil {
 		return fmt.Errorf("reading changes: %w", err)
 	}
-	b.IsLast = len(b.Changes) < batchSize
+	b.IsLast, b.Last = len(b.Changes) < batchSize, b.after
+	for _, change := range b.Changes { // numbers have no gaps by themselves
+		b.HasGap, b.Last = b.HasGap || change.Seq != b.Last+1, change.Seq
+	}
+	if len(b.Changes) == 0 && b.newest > b.after {
+		b.HasGap, b.Last = true, b.newest
+	}
+	if b.HasGap {
+		b.Changes = nil
+		return nil
+	}
 	changed, err := idsOf(b.Changes)
 	if err != nil {
 		return err

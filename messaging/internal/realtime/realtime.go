@@ -106,6 +106,12 @@ func (s *Service) pollOnce(ctx context.Context) (isBehind bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("looking for changes: %w", err)
 	}
+	if len(states) > 0 && states[0].IsLost {
+		if err := s.store.SkipLost(ctx); err != nil {
+			return false, err
+		}
+		return true, nil
+	}
 	changed := []int64{}
 	for _, state := range states {
 		if state.HasNew {
@@ -147,7 +153,7 @@ func (s *Service) wake(companyID, newest int64) {
 // came: the job of this package.
 func (s *Service) DeleteExpired(ctx context.Context, _ []byte) error {
 	// Changes carry the database's time, whatever the product's clock says.
-	if err := s.store.DeleteOldChanges(ctx, time.Now().Add(-keepChanges)); err != nil {
+	if err := s.store.DeleteChangesBefore(ctx, time.Now().Add(-keepChanges)); err != nil {
 		return err
 	}
 	if err := s.store.DeleteOldStreamTickets(ctx, s.host.Now()); err != nil {

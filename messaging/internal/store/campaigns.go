@@ -21,6 +21,8 @@ type (
 	Shipment = dbgen.Shipment
 	// NamedShipment is a shipment with the name of its contact.
 	NamedShipment = dbgen.ShipmentsPageRow
+	// ContactShipment is a shipment with the name of its campaign.
+	ContactShipment = dbgen.ShipmentsOfContactRow
 )
 
 // CampaignView is a campaign with its progress.

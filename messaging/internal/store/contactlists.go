@@ -53,3 +53,6 @@ func (t *Tx) SetContactListItems(ctx context.Context, company, list int64, conta
 	}
 	return true, t.InsertContactListItems(ctx, list, company, contacts)
 }
+
+// ListOfContact is a list that a contact is on.
+type ListOfContact = dbgen.ListsOfContactRow

@@ -127,8 +127,17 @@ func (s *Store) ListContacts(ctx context.Context, scope Scope, f ContactFilter) 
 
 // SeesContact reports whether a viewer sees a contact; nil sees every contact.
 func (s *Store) SeesContact(ctx context.Context, scope Scope, viewer *Viewer, id int64) (bool, error) {
+	return seesContact(ctx, s.host.Pool, scope, viewer, id)
+}
+
+// SeesContact is [Store.SeesContact] in the transaction.
+func (t *Tx) SeesContact(ctx context.Context, scope Scope, viewer *Viewer, id int64) (bool, error) {
+	return seesContact(ctx, t.Raw, scope, viewer, id)
+}
+
+func seesContact(ctx context.Context, db dbgen.DBTX, scope Scope, viewer *Viewer, id int64) (bool, error) {
 	where, args := ContactFilter{Viewer: viewer, ID: id}.where(scope)
 	var count int
-	err := s.host.Pool.QueryRow(ctx, "select count(*)"+where, args...).Scan(&count)
+	err := db.QueryRow(ctx, "select count(*)"+where, args...).Scan(&count)
 	return count > 0, err
 }

@@ -40,9 +40,7 @@ func (t *Tx) anonymizeContact(ctx context.Context, scope Scope, contact Contact)
 		func(ctx context.Context, company, id int64) error {
 			return t.EraseShipmentsOfContact(ctx, dbgen.EraseShipmentsOfContactParams{CompanyID: company, ContactID: id, Code: CodeAnonymized, At: t.Now()})
 		},
-		func(ctx context.Context, company, id int64) error {
-			return t.EraseMessagesOfContact(ctx, company, id, t.Now())
-		},
+		t.eraseMessagesOf,
 		func(ctx context.Context, company, _ int64) error { return t.EraseMedia(ctx, company, files) },
 		func(ctx context.Context, _, _ int64) error { return t.leaveOutOfImports(ctx, contact) },
 	} {

@@ -54,7 +54,7 @@ func (t *Tx) SaveContactNames(ctx context.Context, company int64, contacts []Con
 }
 
 // leaveOutOfImports makes imports in progress leave out the rows about a contact that is being
-// anonymized.
+// anonymized or deleted.
 func (t *Tx) leaveOutOfImports(ctx context.Context, contact Contact) error {
 	if contact.Number == "" {
 		return nil

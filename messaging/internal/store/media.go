@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -26,12 +27,40 @@ const abandonedAfter = 24 * time.Hour
 // mediaBatch is how many files are erased at once.
 const mediaBatch = 500
 
+// CodeStorageFull is the code of files that a company has no room for.
+const CodeStorageFull = "media_storage_full"
+
 // AddMedia stores a file's row, before its content is stored: a row whose content is
-// missing is found and erased, content without a row would not be.
+// missing is found and erased, content without a row would not be. It returns a [hub.ErrTooLarge]
+// with [CodeStorageFull] if the company keeps as many bytes as it may.
 func (s *Store) AddMedia(ctx context.Context, f MediaFile) (MediaFile, error) {
+	if err := s.checkMediaUsage(ctx, f.CompanyID, s.host.Settings.MediaBytes-1); err != nil {
+		return f, err
+	}
 	return s.InsertMediaFile(ctx, dbgen.InsertMediaFileParams{
-		CompanyID: f.CompanyID, ID: f.ID, BlobID: f.BlobID, MediaType: f.MediaType, MimeType: f.MimeType, Name: f.Name, CreatedAt: s.host.Now(),
+		CompanyID: f.CompanyID, ID: f.ID, BlobID: f.BlobID, MediaType: f.MediaType, MimeType: f.MimeType, Name: f.Name, UserID: f.UserID, CreatedAt: s.host.Now(),
 	})
+}
+
+// CompleteMedia stores that the content of a file is complete. It returns the error of
+// [Store.AddMedia] if the company keeps more bytes than it may with this file.
+func (s *Store) CompleteMedia(ctx context.Context, company int64, id string, size int64) (file MediaFile, err error) {
+	if file, err = s.MarkMediaStored(ctx, company, id, size); err != nil {
+		return file, fmt.Errorf("storing that a file is complete: %w", err)
+	}
+	return file, s.checkMediaUsage(ctx, company, s.host.Settings.MediaBytes)
+}
+
+// checkMediaUsage returns the error of [Store.AddMedia] if a company keeps more bytes than a limit.
+func (s *Store) checkMediaUsage(ctx context.Context, company, limit int64) error {
+	used, err := s.MediaUsage(ctx, company)
+	if err != nil {
+		return fmt.Errorf("reading how much the company keeps: %w", err)
+	}
+	if used > limit {
+		return hub.Errorf(hub.ErrTooLarge, CodeStorageFull, "The company keeps as many files as it may: %d MiB. Delete tickets or contacts with files, or keep messages for a shorter time.", s.host.Settings.MediaBytes>>20)
+	}
+	return nil
 }
 
 // WithMedia returns a message with a file.

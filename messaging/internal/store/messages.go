@@ -90,7 +90,7 @@ func preview(m Message) string {
 func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (OutboxEntry, error) {
 	isUrgent := m.Origin == chat.OriginAgent || m.Origin == chat.OriginBot
 	if isUrgent {
-		if err := t.MakeChatUrgent(ctx, m.CompanyID, *m.ConnectionID, m.ContactID); err != nil {
+		if err := t.MakeChatUrgent(ctx, dbgen.MakeChatUrgentParams{CompanyID: m.CompanyID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, At: t.Now()}); err != nil {
 			return OutboxEntry{}, fmt.Errorf("hastening a chat: %w", err)
 		}
 	}
@@ -154,7 +154,7 @@ func (t *Tx) ApplyReceipt(ctx context.Context, scope Scope, connection Connectio
 	if err := t.LockRemoteID(ctx, remoteID, connection.ID); err != nil {
 		return err
 	}
-	messages, err := t.MessagesByRemoteID(ctx, connection.CompanyID, connection.ID, []string{remoteID})
+	messages, err := t.MessagesByRemoteID(ctx, connection.CompanyID, connection.ID, t.bothRemoteIDs(connection.CompanyID, remoteID))
 	if err != nil {
 		return fmt.Errorf("finding the message of a receipt: %w", err)
 	}

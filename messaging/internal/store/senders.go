@@ -71,8 +71,9 @@ func (t *Tx) LockAvailableSenders(ctx context.Context, scope Scope, connection i
 	if err != nil {
 		return nil, fmt.Errorf("finding live tickets: %w", err)
 	}
+	both := t.bothRemoteIDs(scope.Company, remoteIDs...)
 	expectations, err := t.AwaitedAnswersOfContacts(ctx, dbgen.AwaitedAnswersOfContactsParams{
-		CompanyID: scope.Company, ConnectionID: connection, RemoteIds: remoteIDs, Contacts: contacts, Since: t.Now().Add(-LateAnswerTime),
+		CompanyID: scope.Company, ConnectionID: connection, RemoteIds: both, Contacts: contacts, Since: t.Now().Add(-LateAnswerTime),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("loading what contacts are asked: %w", err)
@@ -85,8 +86,14 @@ func (t *Tx) LockAvailableSenders(ctx context.Context, scope Scope, connection i
 			senders.byKey[contact.NumberKey] = &Sender{contact, ticket}
 		}
 	}
+	stored := make(map[string]bool, len(expectations.StoredRemoteIds))
 	for _, id := range expectations.StoredRemoteIds {
-		senders.MarkStored(id)
+		stored[id] = true
+	}
+	for i, id := range remoteIDs {
+		if stored[id] || stored[both[len(remoteIDs)+i]] {
+			senders.MarkStored(id)
+		}
 	}
 	return senders, nil
 }

@@ -51,16 +51,58 @@ func (t *Tx) RemoveConnection(ctx context.Context, company, id int64) error {
 	return t.EnsureDefaultConnection(ctx, t.Now(), company)
 }
 
-// RemoveTicket deletes a ticket with its messages. Those that wait to be sent have failed. It
-// returns [pgx.ErrNoRows] if there is no such ticket.
+// RemoveTicket deletes a ticket with its messages and their files. Messages that wait to be sent
+// have failed. It returns [pgx.ErrNoRows] if there is no such ticket.
 func (t *Tx) RemoveTicket(ctx context.Context, company, id int64) error {
 	if _, err := t.LockTicket(ctx, company, id); err != nil {
 		return err
 	}
-	err := t.FailMessagesOfTicket(ctx, dbgen.FailMessagesOfTicketParams{CompanyID: company, TicketID: id, Code: CodeTicketDeleted, At: t.Now()})
+	files, err := t.MediaOfTicket(ctx, company, id)
+	if err != nil {
+		return fmt.Errorf("loading the files of a ticket: %w", err)
+	}
+	err = t.FailMessagesOfTicket(ctx, dbgen.FailMessagesOfTicketParams{CompanyID: company, TicketID: id, Code: CodeTicketDeleted, At: t.Now()})
 	if err != nil {
 		return fmt.Errorf("settling the messages of a ticket: %w", err)
 	}
-	_, err = t.DeleteTicket(ctx, company, id)
-	return err
+	if _, err = t.DeleteTicket(ctx, company, id); err != nil {
+		return fmt.Errorf("deleting a ticket: %w", err)
+	}
+	return t.EraseMedia(ctx, company, files)
+}
+
+// RemoveContact deletes a contact with its tickets, messages and files. Imports in progress do not
+// bring it back. It returns [pgx.ErrNoRows] if there is no such contact.
+func (t *Tx) RemoveContact(ctx context.Context, company, id int64) error {
+	contact, err := t.LockContact(ctx, company, id)
+	if err != nil {
+		return err
+	}
+	files, err := t.MediaOfContact(ctx, company, id)
+	if err != nil {
+		return fmt.Errorf("loading the files of a contact: %w", err)
+	}
+	if err := t.leaveOutOfImports(ctx, contact); err != nil {
+		return fmt.Errorf("leaving a contact out of imports: %w", err)
+	}
+	if _, err := t.DeleteContact(ctx, company, id); err != nil {
+		return fmt.Errorf("deleting a contact: %w", err)
+	}
+	return t.EraseMedia(ctx, company, files)
+}
+
+// RemoveSchedule deletes a scheduled message that the transaction has locked, with its file.
+func (t *Tx) RemoveSchedule(ctx context.Context, s Schedule) error {
+	if err := t.DeleteSchedule(ctx, s.CompanyID, s.ID); err != nil {
+		return fmt.Errorf("deleting a scheduled message: %w", err)
+	}
+	return t.EraseMedia(ctx, s.CompanyID, mediaOf(s))
+}
+
+// mediaOf returns the id of the file of a scheduled message, or none.
+func mediaOf(s Schedule) []string {
+	if s.MediaID == nil {
+		return nil
+	}
+	return []string{*s.MediaID}
 }

@@ -12,19 +12,30 @@ import (
 	"github.com/google/uuid"
 )
 
+const awaitNumbering = `-- name: AwaitNumbering :exec
+select pg_advisory_xact_lock(hashtextextended('messaging.changes', $1::bigint))
+`
+
+// Nobody else numbers changes of the company until the transaction ends: see LockChanges.
+func (q *Queries) AwaitNumbering(ctx context.Context, companyID int64) error {
+	_, err := q.db.Exec(ctx, awaitNumbering, companyID)
+	return err
+}
+
 const changeStates = `-- name: ChangeStates :many
-select k.id::bigint as company_id, coalesce(c.seq, 0)::bigint as newest, exists (select from messaging.changes n where n.company_id = k.id and n.seq is null) as has_new
+select k.id::bigint as company_id, coalesce(c.seq, 0)::bigint as newest, not exists (select from messaging.changes_marker) as is_lost, exists (select from messaging.changes n where n.company_id = k.id and n.seq is null) as has_new
 from unnest($1::bigint[]) k(id) left join messaging.change_cursors c on c.company_id = k.id
 `
 
 type ChangeStatesRow struct {
 	CompanyID int64
 	Newest    int64
+	IsLost    bool
 	HasNew    bool
 }
 
-// The number of the newest change of each company, 0 where there is none, and whether there are
-// changes without a number.
+// The number of the newest change of each company, 0 where there is none, whether there are changes
+// without a number, and whether a crash of the database has lost changes since the last look.
 func (q *Queries) ChangeStates(ctx context.Context, companies []int64) ([]ChangeStatesRow, error) {
 	rows, err := q.db.Query(ctx, changeStates, companies)
 	if err != nil {
@@ -34,7 +45,12 @@ func (q *Queries) ChangeStates(ctx context.Context, companies []int64) ([]Change
 	items := []ChangeStatesRow{}
 	for rows.Next() {
 		var i ChangeStatesRow
-		if err := rows.Scan(&i.CompanyID, &i.Newest, &i.HasNew); err != nil {
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.Newest,
+			&i.IsLost,
+			&i.HasNew,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -89,13 +105,50 @@ func (q *Queries) ChangesAfter(ctx context.Context, companyID int64, after int64
 	return items, nil
 }
 
-const deleteOldChanges = `-- name: DeleteOldChanges :exec
-delete from messaging.changes where at < $1::timestamptz
+const companiesWithOldChanges = `-- name: CompaniesWithOldChanges :many
+select distinct c.company_id from (select o.company_id from messaging.changes o where o.at < $1::timestamptz order by o.at limit $2::int) c order by c.company_id
 `
 
-func (q *Queries) DeleteOldChanges(ctx context.Context, before time.Time) error {
-	_, err := q.db.Exec(ctx, deleteOldChanges, before)
-	return err
+// Of the oldest changes.
+func (q *Queries) CompaniesWithOldChanges(ctx context.Context, before time.Time, maxRows int) ([]int64, error) {
+	rows, err := q.db.Query(ctx, companiesWithOldChanges, before, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var company_id int64
+		if err := rows.Scan(&company_id); err != nil {
+			return nil, err
+		}
+		items = append(items, company_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const deleteOldChanges = `-- name: DeleteOldChanges :one
+with gone as (
+  delete from messaging.changes where id in (
+    select o.id from messaging.changes o where o.at < $1::timestamptz and o.company_id = any($2::bigint[]) order by o.at limit $3::int)
+  returning company_id, seq
+), raised as (
+  insert into messaging.change_cursors as k (company_id, seq)
+  select g.company_id, count(*) from gone g join messaging.companies c on c.id = g.company_id where g.seq is null group by g.company_id order by g.company_id
+  on conflict (company_id) do update set seq = k.seq + excluded.seq
+)
+select count(*) from gone
+`
+
+// Those without a number take one with them. Streams that go on where they were find a gap.
+func (q *Queries) DeleteOldChanges(ctx context.Context, before time.Time, companies []int64, maxRows int) (int64, error) {
+	row := q.db.QueryRow(ctx, deleteOldChanges, before, companies, maxRows)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const deleteOldStreamTickets = `-- name: DeleteOldStreamTickets :exec
@@ -105,6 +158,18 @@ delete from messaging.stream_tickets where expires_at < $1
 func (q *Queries) DeleteOldStreamTickets(ctx context.Context, expiresAt time.Time) error {
 	_, err := q.db.Exec(ctx, deleteOldStreamTickets, expiresAt)
 	return err
+}
+
+const hasLostChanges = `-- name: HasLostChanges :one
+select not exists (select from messaging.changes_marker)
+`
+
+// Whether a crash of the database has lost changes since the last look.
+func (q *Queries) HasLostChanges(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, hasLostChanges)
+	var not_exists bool
+	err := row.Scan(&not_exists)
+	return not_exists, err
 }
 
 const insertStreamTicket = `-- name: InsertStreamTicket :exec
@@ -201,6 +266,19 @@ func (q *Queries) OldestChange(ctx context.Context, companyID int64) (int64, err
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const skipLostChanges = `-- name: SkipLostChanges :exec
+with marked as (insert into messaging.changes_marker (id) values (1) on conflict do nothing returning id)
+insert into messaging.change_cursors as k (company_id, seq) select c.id, 1 from messaging.companies c where exists (select from marked) order by c.id
+on conflict (company_id) do update set seq = k.seq + 1
+`
+
+// Streams that go on where they were find a gap. A company without a number gets its first one:
+// streams that saw none begin at 0.
+func (q *Queries) SkipLostChanges(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, skipLostChanges)
+	return err
 }
 
 const takeStreamTicket = `-- name: TakeStreamTicket :one

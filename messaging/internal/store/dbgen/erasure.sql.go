@@ -161,13 +161,26 @@ func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before
 }
 
 const eraseMessagesOfContact = `-- name: EraseMessagesOfContact :exec
-update messaging.messages set body = '', template = null, media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
-where company_id = $1 and contact_id = $2
+update messaging.messages set remote_id = 'anonymized:' || encode(sha256($1::bytea || convert_to(remote_id, 'UTF8')), 'hex'), body = '', template = null, media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $2
+where company_id = $3 and contact_id = $4
 `
 
-// Direction and time stay.
-func (q *Queries) EraseMessagesOfContact(ctx context.Context, companyID int64, contactID int64, updatedAt time.Time) error {
-	_, err := q.db.Exec(ctx, eraseMessagesOfContact, companyID, contactID, updatedAt)
+type EraseMessagesOfContactParams struct {
+	Key       []byte
+	At        time.Time
+	CompanyID int64
+	ContactID int64
+}
+
+// Direction and time stay. Ids of networks may have the number in them: a keyed hash of the id takes
+// its place, by which a message that comes again is recognized, see Tx.IsRemoteIDStored.
+func (q *Queries) EraseMessagesOfContact(ctx context.Context, arg EraseMessagesOfContactParams) error {
+	_, err := q.db.Exec(ctx, eraseMessagesOfContact,
+		arg.Key,
+		arg.At,
+		arg.CompanyID,
+		arg.ContactID,
+	)
 	return err
 }
 
@@ -178,6 +191,36 @@ update messaging.tickets set last_message = '', resolution = null, unread_messag
 func (q *Queries) EraseTicketsOfContact(ctx context.Context, companyID int64, contactID int64) error {
 	_, err := q.db.Exec(ctx, eraseTicketsOfContact, companyID, contactID)
 	return err
+}
+
+const listsOfContact = `-- name: ListsOfContact :many
+select l.id, l.name from messaging.contact_lists l join messaging.contact_list_items i on i.company_id = l.company_id and i.list_id = l.id
+where i.company_id = $1 and i.contact_id = $2 order by l.id
+`
+
+type ListsOfContactRow struct {
+	ID   int64
+	Name string
+}
+
+func (q *Queries) ListsOfContact(ctx context.Context, companyID int64, contactID int64) ([]ListsOfContactRow, error) {
+	rows, err := q.db.Query(ctx, listsOfContact, companyID, contactID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListsOfContactRow{}
+	for rows.Next() {
+		var i ListsOfContactRow
+		if err := rows.Scan(&i.ID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const liveTicketsOfContact = `-- name: LiveTicketsOfContact :many
@@ -349,6 +392,92 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 			&i.MediaID,
 			&i.MediaReference,
 			&i.Template,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const schedulesOfContact = `-- name: SchedulesOfContact :many
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template from messaging.schedules where company_id = $1 and contact_id = $2 order by id
+`
+
+func (q *Queries) SchedulesOfContact(ctx context.Context, companyID int64, contactID int64) ([]Schedule, error) {
+	rows, err := q.db.Query(ctx, schedulesOfContact, companyID, contactID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Schedule{}
+	for rows.Next() {
+		var i Schedule
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.ContactID,
+			&i.TicketID,
+			&i.UserID,
+			&i.ConnectionID,
+			&i.Body,
+			&i.MediaID,
+			&i.SendAt,
+			&i.Status,
+			&i.MessageID,
+			&i.Attempts,
+			&i.Error,
+			&i.SentAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.Template,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const shipmentsOfContact = `-- name: ShipmentsOfContact :many
+select s.company_id, s.campaign_id, s.contact_id, s.seq, s.number, s.message, s.status, s.confirmation_id, s.message_id, s.error, s.created_at, s.updated_at, c.name from messaging.campaign_shipments s join messaging.campaigns c on c.company_id = s.company_id and c.id = s.campaign_id
+where s.company_id = $1 and s.contact_id = $2 order by s.campaign_id
+`
+
+type ShipmentsOfContactRow struct {
+	Shipment Shipment
+	Name     string
+}
+
+func (q *Queries) ShipmentsOfContact(ctx context.Context, companyID int64, contactID int64) ([]ShipmentsOfContactRow, error) {
+	rows, err := q.db.Query(ctx, shipmentsOfContact, companyID, contactID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ShipmentsOfContactRow{}
+	for rows.Next() {
+		var i ShipmentsOfContactRow
+		if err := rows.Scan(
+			&i.Shipment.CompanyID,
+			&i.Shipment.CampaignID,
+			&i.Shipment.ContactID,
+			&i.Shipment.Seq,
+			&i.Shipment.Number,
+			&i.Shipment.Message,
+			&i.Shipment.Status,
+			&i.Shipment.ConfirmationID,
+			&i.Shipment.MessageID,
+			&i.Shipment.Error,
+			&i.Shipment.CreatedAt,
+			&i.Shipment.UpdatedAt,
+			&i.Name,
 		); err != nil {
 			return nil, err
 		}

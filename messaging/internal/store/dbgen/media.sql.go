@@ -151,7 +151,7 @@ func (q *Queries) GiveUpMessageMedia(ctx context.Context, arg GiveUpMessageMedia
 }
 
 const insertMediaFile = `-- name: InsertMediaFile :one
-insert into messaging.media_files (company_id, id, blob_id, media_type, mime_type, name, created_at) values ($1, $2, $3, $4, $5, $6, $7) returning company_id, id, blob_id, media_type, mime_type, name, size, is_stored, erased_at, created_at
+insert into messaging.media_files (company_id, id, blob_id, media_type, mime_type, name, user_id, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8) returning company_id, id, blob_id, media_type, mime_type, name, size, is_stored, erased_at, created_at, user_id
 `
 
 type InsertMediaFileParams struct {
@@ -161,6 +161,7 @@ type InsertMediaFileParams struct {
 	MediaType chat.MediaType
 	MimeType  string
 	Name      string
+	UserID    *int64
 	CreatedAt time.Time
 }
 
@@ -172,6 +173,7 @@ func (q *Queries) InsertMediaFile(ctx context.Context, arg InsertMediaFileParams
 		arg.MediaType,
 		arg.MimeType,
 		arg.Name,
+		arg.UserID,
 		arg.CreatedAt,
 	)
 	var i MediaFile
@@ -186,12 +188,13 @@ func (q *Queries) InsertMediaFile(ctx context.Context, arg InsertMediaFileParams
 		&i.IsStored,
 		&i.ErasedAt,
 		&i.CreatedAt,
+		&i.UserID,
 	)
 	return i, err
 }
 
 const lockErasedMedia = `-- name: LockErasedMedia :one
-select company_id, id, blob_id, media_type, mime_type, name, size, is_stored, erased_at, created_at from messaging.media_files where company_id = $1 and id = $2 and erased_at is not null for update
+select company_id, id, blob_id, media_type, mime_type, name, size, is_stored, erased_at, created_at, user_id from messaging.media_files where company_id = $1 and id = $2 and erased_at is not null for update
 `
 
 // Messages cannot begin to refer to it until the transaction ends.
@@ -209,12 +212,13 @@ func (q *Queries) LockErasedMedia(ctx context.Context, companyID int64, iD strin
 		&i.IsStored,
 		&i.ErasedAt,
 		&i.CreatedAt,
+		&i.UserID,
 	)
 	return i, err
 }
 
 const markMediaStored = `-- name: MarkMediaStored :one
-update messaging.media_files set is_stored = true, size = $3 where company_id = $1 and id = $2 returning company_id, id, blob_id, media_type, mime_type, name, size, is_stored, erased_at, created_at
+update messaging.media_files set is_stored = true, size = $3 where company_id = $1 and id = $2 returning company_id, id, blob_id, media_type, mime_type, name, size, is_stored, erased_at, created_at, user_id
 `
 
 func (q *Queries) MarkMediaStored(ctx context.Context, companyID int64, iD string, size int64) (MediaFile, error) {
@@ -231,12 +235,13 @@ func (q *Queries) MarkMediaStored(ctx context.Context, companyID int64, iD strin
 		&i.IsStored,
 		&i.ErasedAt,
 		&i.CreatedAt,
+		&i.UserID,
 	)
 	return i, err
 }
 
 const mediaFile = `-- name: MediaFile :one
-select company_id, id, blob_id, media_type, mime_type, name, size, is_stored, erased_at, created_at from messaging.media_files where id = $1 and is_stored and erased_at is null
+select company_id, id, blob_id, media_type, mime_type, name, size, is_stored, erased_at, created_at, user_id from messaging.media_files where id = $1 and is_stored and erased_at is null
 `
 
 // Of any company: who may read it is the caller's business.
@@ -254,14 +259,17 @@ func (q *Queries) MediaFile(ctx context.Context, id string) (MediaFile, error) {
 		&i.IsStored,
 		&i.ErasedAt,
 		&i.CreatedAt,
+		&i.UserID,
 	)
 	return i, err
 }
 
 const mediaOfContact = `-- name: MediaOfContact :many
-select distinct media_id::text from messaging.messages where company_id = $1 and contact_id = $2 and media_id is not null
+select m.media_id::text as media_id from messaging.messages m where m.company_id = $1 and m.contact_id = $2 and m.media_id is not null
+union select s.media_id::text from messaging.schedules s where s.company_id = $1 and s.contact_id = $2 and s.media_id is not null
 `
 
+// Those of its messages and of its scheduled messages.
 func (q *Queries) MediaOfContact(ctx context.Context, companyID int64, contactID int64) ([]string, error) {
 	rows, err := q.db.Query(ctx, mediaOfContact, companyID, contactID)
 	if err != nil {
@@ -280,6 +288,42 @@ func (q *Queries) MediaOfContact(ctx context.Context, companyID int64, contactID
 		return nil, err
 	}
 	return items, nil
+}
+
+const mediaOfTicket = `-- name: MediaOfTicket :many
+select distinct media_id::text from messaging.messages where company_id = $1 and ticket_id = $2::bigint and media_id is not null
+`
+
+func (q *Queries) MediaOfTicket(ctx context.Context, companyID int64, ticketID int64) ([]string, error) {
+	rows, err := q.db.Query(ctx, mediaOfTicket, companyID, ticketID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var media_id string
+		if err := rows.Scan(&media_id); err != nil {
+			return nil, err
+		}
+		items = append(items, media_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const mediaUsage = `-- name: MediaUsage :one
+select coalesce((select bytes from messaging.media_usage where company_id = $1), 0)::bigint
+`
+
+// The bytes of files that a company keeps.
+func (q *Queries) MediaUsage(ctx context.Context, companyID int64) (int64, error) {
+	row := q.db.QueryRow(ctx, mediaUsage, companyID)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const restoreMediaFile = `-- name: RestoreMediaFile :exec
@@ -359,7 +403,8 @@ select (exists (select from messaging.messages m join messaging.tickets t on t.c
       or (t.user_id is null or $4::boolean) and (t.queue_id is null or t.queue_id = any($5::bigint[]))))
   or exists (select from messaging.schedules s where s.company_id = $1 and s.media_id = $2::text and s.user_id = $3::bigint)
   or exists (select from messaging.quick_messages q where q.company_id = $1 and (q.shared or q.user_id = $3::bigint) and q.media_url = any($6::text[]))
-  or not exists (select from messaging.messages m where m.company_id = $1 and m.media_id = $2::text)
+  or exists (select from messaging.media_files f where f.company_id = $1 and f.id = $2::text and f.user_id = $3::bigint)
+    and not exists (select from messaging.messages m where m.company_id = $1 and m.media_id = $2::text)
     and not exists (select from messaging.campaigns c where c.company_id = $1 and c.media_id = $2::text)
     and not exists (select from messaging.schedules s where s.company_id = $1 and s.media_id = $2::text))::boolean
 `
@@ -374,7 +419,7 @@ type UserSeesMediaParams struct {
 }
 
 // Whether a user who is no administrator may read a file: of a message in a ticket that it sees, of
-// its scheduled messages, of quick messages, or of nothing yet. Quick messages name it by an address of this product.
+// its scheduled messages, of quick messages, or of nothing yet, which the user uploaded. Quick messages name it by an address of this product.
 func (q *Queries) UserSeesMedia(ctx context.Context, arg UserSeesMediaParams) (bool, error) {
 	row := q.db.QueryRow(ctx, userSeesMedia,
 		arg.CompanyID,

@@ -474,11 +474,12 @@ func (q *Queries) MessagesPage(ctx context.Context, arg MessagesPageParams) ([]M
 }
 
 const remoteMessageExists = `-- name: RemoteMessageExists :one
-select exists (select from messaging.messages where company_id = $1 and connection_id = $2::bigint and remote_id = $3::text)
+select exists (select from messaging.messages where company_id = $1 and connection_id = $2::bigint and remote_id = any($3::text[]))
 `
 
-func (q *Queries) RemoteMessageExists(ctx context.Context, companyID int64, connectionID int64, remoteID string) (bool, error) {
-	row := q.db.QueryRow(ctx, remoteMessageExists, companyID, connectionID, remoteID)
+// By the id at the network, or by what takes its place once the contact is anonymized.
+func (q *Queries) RemoteMessageExists(ctx context.Context, companyID int64, connectionID int64, remoteIds []string) (bool, error) {
+	row := q.db.QueryRow(ctx, remoteMessageExists, companyID, connectionID, remoteIds)
 	var exists bool
 	err := row.Scan(&exists)
 	return exists, err

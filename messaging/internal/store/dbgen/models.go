@@ -230,6 +230,7 @@ type MediaFile struct {
 	IsStored  bool
 	ErasedAt  *time.Time
 	CreatedAt time.Time
+	UserID    *int64
 }
 
 type Message struct {

@@ -10,6 +10,19 @@ import (
 	"time"
 )
 
+const campaignStateOfMessage = `-- name: CampaignStateOfMessage :one
+select c.status from messaging.campaigns c join messaging.campaign_shipments s on s.company_id = c.company_id and s.campaign_id = c.id
+where s.company_id = $1 and (s.message_id = $2::text or s.confirmation_id = $2::text) for share of c
+`
+
+// Of a campaign's message or question. The campaign is not cancelled until the transaction ends.
+func (q *Queries) CampaignStateOfMessage(ctx context.Context, companyID int64, messageID string) (string, error) {
+	row := q.db.QueryRow(ctx, campaignStateOfMessage, companyID, messageID)
+	var status string
+	err := row.Scan(&status)
+	return status, err
+}
+
 const claimOutbox = `-- name: ClaimOutbox :many
 with next as materialized (
   select o.message_id from messaging.outbox o
@@ -465,12 +478,26 @@ func (q *Queries) InsertWaitingMessages(ctx context.Context, at time.Time, compa
 }
 
 const makeChatUrgent = `-- name: MakeChatUrgent :exec
-update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent
+update messaging.outbox set is_urgent = true, due_at = least(due_at, $4::timestamptz)
+where company_id = $1 and connection_id = $2 and contact_id = $3 and (not is_urgent or due_at > $4::timestamptz)
 `
 
-// What waits in a chat before an urgent message is as urgent.
-func (q *Queries) MakeChatUrgent(ctx context.Context, companyID int64, connectionID int64, contactID int64) error {
-	_, err := q.db.Exec(ctx, makeChatUrgent, companyID, connectionID, contactID)
+type MakeChatUrgentParams struct {
+	CompanyID    int64
+	ConnectionID int64
+	ContactID    int64
+	At           time.Time
+}
+
+// What waits in a chat before an urgent message is as urgent, and is tried again at once: the urgent
+// message waits for it.
+func (q *Queries) MakeChatUrgent(ctx context.Context, arg MakeChatUrgentParams) error {
+	_, err := q.db.Exec(ctx, makeChatUrgent,
+		arg.CompanyID,
+		arg.ConnectionID,
+		arg.ContactID,
+		arg.At,
+	)
 	return err
 }
 
@@ -725,6 +752,36 @@ func (q *Queries) ReturnPaceTurn(ctx context.Context, arg ReturnPaceTurnParams) 
 		arg.CompanyID,
 		arg.ConnectionID,
 		arg.TurnUntil,
+	)
+	return err
+}
+
+const takeBackCampaignMessage = `-- name: TakeBackCampaignMessage :exec
+with removed as (
+  delete from messaging.outbox o where o.company_id = $1 and o.message_id = $5 and o.leased_until = $6::timestamptz
+  returning o.message_id)
+select messaging.settle_unsent($1::bigint, array_agg(r.message_id), case when not $2::boolean then array_agg(r.message_id) end, $3::text, $4::timestamptz) from removed r having count(*) > 0
+`
+
+type TakeBackCampaignMessageParams struct {
+	CompanyID      int64
+	MayHaveArrived bool
+	Code           string
+	At             time.Time
+	MessageID      string
+	LeasedUntil    time.Time
+}
+
+// A message of a cancelled campaign that the network did not accept goes back to the campaign. One that
+// may have arrived nevertheless has failed, so that nobody gets it twice.
+func (q *Queries) TakeBackCampaignMessage(ctx context.Context, arg TakeBackCampaignMessageParams) error {
+	_, err := q.db.Exec(ctx, takeBackCampaignMessage,
+		arg.CompanyID,
+		arg.MayHaveArrived,
+		arg.Code,
+		arg.At,
+		arg.MessageID,
+		arg.LeasedUntil,
 	)
 	return err
 }

@@ -7,9 +7,21 @@ where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
 select count(*) from messaging.contacts where company_id = $1 and id <> $2 and email <> '' and lower(email) = lower(sqlc.arg(email)::text);
 
 -- name: EraseMessagesOfContact :exec
--- Direction and time stay.
-update messaging.messages set body = '', template = null, media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
-where company_id = $1 and contact_id = $2;
+-- Direction and time stay. Ids of networks may have the number in them: a keyed hash of the id takes
+-- its place, by which a message that comes again is recognized, see Tx.IsRemoteIDStored.
+update messaging.messages set remote_id = 'anonymized:' || encode(sha256(sqlc.arg(key)::bytea || convert_to(remote_id, 'UTF8')), 'hex'), body = '', template = null, media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = sqlc.arg(at)
+where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id);
+
+-- name: ListsOfContact :many
+select l.id, l.name from messaging.contact_lists l join messaging.contact_list_items i on i.company_id = l.company_id and i.list_id = l.id
+where i.company_id = $1 and i.contact_id = $2 order by l.id;
+
+-- name: SchedulesOfContact :many
+select * from messaging.schedules where company_id = $1 and contact_id = $2 order by id;
+
+-- name: ShipmentsOfContact :many
+select sqlc.embed(s), c.name from messaging.campaign_shipments s join messaging.campaigns c on c.company_id = s.company_id and c.id = s.campaign_id
+where s.company_id = $1 and s.contact_id = $2 order by s.campaign_id;
 
 -- name: EraseTicketsOfContact :exec
 update messaging.tickets set last_message = '', resolution = null, unread_messages = 0 where company_id = $1 and contact_id = $2;

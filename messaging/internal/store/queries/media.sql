@@ -1,5 +1,9 @@
 -- name: InsertMediaFile :one
-insert into messaging.media_files (company_id, id, blob_id, media_type, mime_type, name, created_at) values ($1, $2, $3, $4, $5, $6, $7) returning *;
+insert into messaging.media_files (company_id, id, blob_id, media_type, mime_type, name, user_id, created_at) values ($1, $2, $3, $4, $5, $6, sqlc.narg(user_id), sqlc.arg(created_at)) returning *;
+
+-- name: MediaUsage :one
+-- The bytes of files that a company keeps.
+select coalesce((select bytes from messaging.media_usage where company_id = $1), 0)::bigint;
 
 -- name: MarkMediaStored :one
 update messaging.media_files set is_stored = true, size = $3 where company_id = $1 and id = $2 returning *;
@@ -9,7 +13,12 @@ update messaging.media_files set is_stored = true, size = $3 where company_id = 
 select * from messaging.media_files where id = $1 and is_stored and erased_at is null;
 
 -- name: MediaOfContact :many
-select distinct media_id::text from messaging.messages where company_id = $1 and contact_id = $2 and media_id is not null;
+-- Those of its messages and of its scheduled messages.
+select m.media_id::text as media_id from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.contact_id = sqlc.arg(contact_id) and m.media_id is not null
+union select s.media_id::text from messaging.schedules s where s.company_id = sqlc.arg(company_id) and s.contact_id = sqlc.arg(contact_id) and s.media_id is not null;
+
+-- name: MediaOfTicket :many
+select distinct media_id::text from messaging.messages where company_id = $1 and ticket_id = sqlc.arg(ticket_id)::bigint and media_id is not null;
 
 -- name: EraseUnusedMedia :exec
 -- Of these files, those that no message, schedule or campaign has any more. Quick messages name files by their addresses.
@@ -62,12 +71,13 @@ where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and media_referenc
 
 -- name: UserSeesMedia :one
 -- Whether a user who is no administrator may read a file: of a message in a ticket that it sees, of
--- its scheduled messages, of quick messages, or of nothing yet. Quick messages name it by an address of this product.
+-- its scheduled messages, of quick messages, or of nothing yet, which the user uploaded. Quick messages name it by an address of this product.
 select (exists (select from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
     where m.company_id = sqlc.arg(company_id) and m.media_id = sqlc.arg(id)::text and (t.user_id = sqlc.arg(user_id)::bigint
       or (t.user_id is null or sqlc.arg(all_tickets)::boolean) and (t.queue_id is null or t.queue_id = any(sqlc.arg(queues)::bigint[]))))
   or exists (select from messaging.schedules s where s.company_id = sqlc.arg(company_id) and s.media_id = sqlc.arg(id)::text and s.user_id = sqlc.arg(user_id)::bigint)
   or exists (select from messaging.quick_messages q where q.company_id = sqlc.arg(company_id) and (q.shared or q.user_id = sqlc.arg(user_id)::bigint) and q.media_url = any(sqlc.arg(addresses)::text[]))
-  or not exists (select from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.media_id = sqlc.arg(id)::text)
+  or exists (select from messaging.media_files f where f.company_id = sqlc.arg(company_id) and f.id = sqlc.arg(id)::text and f.user_id = sqlc.arg(user_id)::bigint)
+    and not exists (select from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.media_id = sqlc.arg(id)::text)
     and not exists (select from messaging.campaigns c where c.company_id = sqlc.arg(company_id) and c.media_id = sqlc.arg(id)::text)
     and not exists (select from messaging.schedules s where s.company_id = sqlc.arg(company_id) and s.media_id = sqlc.arg(id)::text))::boolean;

@@ -4,7 +4,8 @@ insert into messaging.messages (company_id, id, ticket_id, contact_id, connectio
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $24) returning *;
 
 -- name: RemoteMessageExists :one
-select exists (select from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = sqlc.arg(remote_id)::text);
+-- By the id at the network, or by what takes its place once the contact is anonymized.
+select exists (select from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = any(sqlc.arg(remote_ids)::text[]));
 
 -- name: ContactWroteSince :one
 -- Whether a contact has written on a connection after a time.

@@ -28,8 +28,10 @@ select m.company_id, m.id, m.connection_id, m.contact_id, sqlc.arg(at)::timestam
 where m.company_id = sqlc.arg(company_id) and m.id = any(sqlc.arg(messages)::text[]) order by m.seq;
 
 -- name: MakeChatUrgent :exec
--- What waits in a chat before an urgent message is as urgent.
-update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent;
+-- What waits in a chat before an urgent message is as urgent, and is tried again at once: the urgent
+-- message waits for it.
+update messaging.outbox set is_urgent = true, due_at = least(due_at, sqlc.arg(at)::timestamptz)
+where company_id = $1 and connection_id = $2 and contact_id = $3 and (not is_urgent or due_at > sqlc.arg(at)::timestamptz);
 
 -- name: CloseTicketOnceSent :exec
 update messaging.outbox set closes_ticket = true where company_id = $1 and message_id = $2;
@@ -175,3 +177,16 @@ select sqlc.embed(m), sqlc.embed(c), sqlc.embed(w) from messaging.messages m
 join messaging.contacts c on c.company_id = m.company_id and c.id = m.contact_id
 join messaging.connections w on w.company_id = m.company_id and w.id = sqlc.arg(connection_id)
 where m.company_id = sqlc.arg(company_id) and m.id = sqlc.arg(message_id);
+
+-- name: CampaignStateOfMessage :one
+-- Of a campaign's message or question. The campaign is not cancelled until the transaction ends.
+select c.status from messaging.campaigns c join messaging.campaign_shipments s on s.company_id = c.company_id and s.campaign_id = c.id
+where s.company_id = sqlc.arg(company_id) and (s.message_id = sqlc.arg(message_id)::text or s.confirmation_id = sqlc.arg(message_id)::text) for share of c;
+
+-- name: TakeBackCampaignMessage :exec
+-- A message of a cancelled campaign that the network did not accept goes back to the campaign. One that
+-- may have arrived nevertheless has failed, so that nobody gets it twice.
+with removed as (
+  delete from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.message_id = sqlc.arg(message_id) and o.leased_until = sqlc.arg(leased_until)::timestamptz
+  returning o.message_id)
+select messaging.settle_unsent(sqlc.arg(company_id)::bigint, array_agg(r.message_id), case when not sqlc.arg(may_have_arrived)::boolean then array_agg(r.message_id) end, sqlc.arg(code)::text, sqlc.arg(at)::timestamptz) from removed r having count(*) > 0;
