@@ -437,11 +437,11 @@ func TestAbandonedMediaPages(t *testing.T) {
 	company.OK(200, "DELETE", ticket, nil)
 	// Pages that are full of files in use come first.
 	company.Hub.Exec(`insert into media_files (company_id, id, blob_id, media_type, mime_type, name, created_at, is_stored)
-		select $1, 'used' || n, gen_random_uuid(), 'document', 'application/pdf', 'a.pdf', timestamptz '2027-02-01', true from generate_series(1, 1100) n`, company.ID)
+		select $1, 'used' || lpad(translate(n::text, '0189', 'abcd'), 22, 'a'), gen_random_uuid(), 'document', 'application/pdf', 'a.pdf', timestamptz '2027-02-01', true from generate_series(1, 1100) n`, company.ID)
 	company.Hub.Exec(`insert into quick_messages (company_id, shortcode, message, media_url, shared, user_id, created_at, updated_at)
 		select $1, id, 'x', '/messaging/media/' || id, true, (select id from users where company_id = $1), now(), now() from media_files where company_id = $1 and id like 'used%'`, company.ID)
 	company.Hub.Exec(`insert into media_files (company_id, id, blob_id, media_type, mime_type, name, created_at, is_stored)
-		select $1, 'lost' || n, gen_random_uuid(), 'document', 'application/pdf', 'a.pdf', timestamptz '2027-02-02', true from generate_series(1, 600) n`, company.ID)
+		select $1, 'lost' || lpad(translate(n::text, '0189', 'abcd'), 22, 'a'), gen_random_uuid(), 'document', 'application/pdf', 'a.pdf', timestamptz '2027-02-02', true from generate_series(1, 600) n`, company.ID)
 	company.Hub.Clock.Advance(25 * time.Hour)
 	company.RunJob("abandoned-media")
 	require.Zero(t, company.Hub.Count(`media_files where id like 'lost%'`))
