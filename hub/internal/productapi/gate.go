@@ -19,9 +19,8 @@ const (
 	maxReports          = 2 // of a tenant: they read a whole year
 	maxStrangerRequests = 3 // of the pages of a tenant that need no login
 
-	maxWaiting   = 64 // requests that wait for a place of the same kind
-	requestWait  = 3 * time.Second
-	reportWait   = 10 * time.Second
+	maxWaiting   = 128 // requests that wait for a place of the same kind
+	placeWait    = 10 * time.Second
 	reportPrefix = "reports." // of the operations that are reports, in every product
 )
 
@@ -32,7 +31,7 @@ const paramSlug = "slug"
 type gates struct{ users, reports, strangers *gate }
 
 func newGates() gates {
-	return gates{newGate(maxUserRequests, requestWait), newGate(maxReports, reportWait), newGate(maxStrangerRequests, requestWait)}
+	return gates{newGate(maxUserRequests, placeWait), newGate(maxReports, placeWait), newGate(maxStrangerRequests, placeWait)}
 }
 
 // enter begins a request, after it has waited for its turn; leave ends it. Its body has arrived
