@@ -12,8 +12,12 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
 )
 
-// streamTimeout limits a streamed response, however slowly it is read.
-const streamTimeout = 10 * time.Minute
+// How long a streamed response may take. A long file that is read slowly may take more than the
+// queries that make one; when even that time is over, the connection is closed.
+const (
+	streamTimeout = 10 * time.Minute // of the context
+	streamEnd     = time.Hour
+)
 
 // Stream sends a response body while write produces it, for bodies that are too long for
 // memory. Set status and headers before. write is called after the handler has returned,
@@ -32,6 +36,8 @@ func Stream(c huma.Context, write func(ctx context.Context, w io.Writer) error, 
 	request.SetBodyStreamWriter(func(w *bufio.Writer) {
 		ctx, cancel := context.WithTimeout(streamCtx, streamTimeout)
 		defer cancel()
+		end := time.AfterFunc(streamEnd, func() { _ = conn.Close() })
+		defer end.Stop()
 		// This is fasthttp's goroutine, which has no recover.
 		defer func() {
 			if p := recover(); p != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
 
@@ -119,21 +120,21 @@ func TestReservations(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1767323045, 0)
 	u := NewUploads(100, func() time.Time { return now })
-	first, ok := u.reserve(60, false)
+	first, ok := u.reserve(60, false, uuid.Nil)
 	require.True(t, ok)
-	_, ok = u.reserve(41, false)
+	_, ok = u.reserve(41, false, uuid.Nil)
 	require.False(t, ok, "a byte too many")
-	second, ok := u.reserve(40, false)
+	second, ok := u.reserve(40, false, uuid.Nil)
 	require.True(t, ok, "the last byte")
 	require.Equal(t, 100, u.reservedBytes())
 	u.startHandling(first)
 	now = now.Add(longTimeout - 1)
-	_, ok = u.reserve(1, false)
+	_, ok = u.reserve(1, false, uuid.Nil)
 	require.False(t, ok, "the second may still arrive")
 	now = now.Add(1)
-	third, ok := u.reserve(40, false)
+	third, ok := u.reserve(40, false, uuid.Nil)
 	require.True(t, ok, "the second can no longer arrive")
-	_, ok = u.reserve(1, false)
+	_, ok = u.reserve(1, false, uuid.Nil)
 	require.False(t, ok, "the first is being handled, however long")
 	u.startHandling(second)
 	u.release(first)
@@ -146,29 +147,53 @@ func TestOpenReservations(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1767323045, 0)
 	u := NewUploads(100, func() time.Time { return now })
-	open, ok := u.reserve(maxOpenBytes, true)
+	open, ok := u.reserve(maxOpenBytes, true, uuid.Nil)
 	require.True(t, ok)
-	_, ok = u.reserve(1, true)
+	_, ok = u.reserve(1, true, uuid.Nil)
 	require.False(t, ok)
-	_, ok = u.reserve(100, false)
+	_, ok = u.reserve(100, false, uuid.Nil)
 	require.True(t, ok)
 	u.startHandling(open)
 	now = now.Add(openTimeout)
-	_, ok = u.reserve(1, true)
+	_, ok = u.reserve(1, true, uuid.Nil)
 	require.False(t, ok, "it is being handled")
 	u.release(open)
-	_, ok = u.reserve(maxOpenBytes, true)
+	_, ok = u.reserve(maxOpenBytes, true, uuid.Nil)
 	require.True(t, ok)
 	now = now.Add(openTimeout)
-	_, ok = u.reserve(1, true)
+	_, ok = u.reserve(1, true, uuid.Nil)
 	require.True(t, ok, "the body can no longer arrive")
 	require.Equal(t, 101, u.reservedBytes(), "that of a user still may")
+}
+
+// A tenant has half of the room, however many bodies it sends: the rest is for others.
+func TestReservationsOfATenant(t *testing.T) {
+	t.Parallel()
+	u := NewUploads(100, time.Now)
+	tenant, other := uuid.New(), uuid.New()
+	_, ok := u.reserve(51, false, tenant)
+	require.False(t, ok)
+	_, ok = u.reserve(30, false, tenant)
+	require.True(t, ok)
+	second, ok := u.reserve(20, false, tenant)
+	require.True(t, ok)
+	_, ok = u.reserve(1, false, tenant)
+	require.False(t, ok, "the half is taken")
+	_, ok = u.reserve(50, false, other)
+	require.True(t, ok, "another tenant's half is free")
+	u.startHandling(second)
+	_, ok = u.reserve(1, false, tenant)
+	require.False(t, ok, "one is being handled")
+	u.release(second)
+	_, ok = u.reserve(20, false, tenant)
+	require.True(t, ok)
 }
 
 // Which bodies are given room: forms that are longer than fiber takes, as far as allowed.
 func TestAdmissions(t *testing.T) {
 	t.Parallel()
 	const form = "multipart/form-data; boundary=x"
+	tenant := uuid.New()
 	for name, request := range map[string]struct {
 		contentType string
 		length      int
@@ -195,6 +220,8 @@ func TestAdmissions(t *testing.T) {
 		"exactly a form":            {"multipart/form-data", 150, Admission{MaxBytes: 200}, 200, 150},
 		"no room":                   {form, 401, Admission{MaxBytes: 500}, 0, 0},
 		"the last room":             {form, 400, Admission{MaxBytes: 500}, 500, 400},
+		"a tenant's half":           {form, 200, Admission{MaxBytes: 500, Tenant: tenant}, 500, 200},
+		"more than a tenant's half": {form, 201, Admission{MaxBytes: 500, Tenant: tenant}, 0, 0},
 	} {
 		app := fiber.New(fiber.Config{BodyLimit: 100})
 		u := NewUploads(400, time.Now)

@@ -40,6 +40,9 @@ type Admission struct {
 	MaxBytes  int  // 0 = no more than MaxBody
 	AdminOnly bool // refused: only administrators may send a longer body
 	Open      bool // for strangers, and for bodies that are no forms, of known length: they take no room from others
+	// Tenant has at most half of the room, so that slow bodies of one leave the rest to others.
+	// Nil: unknown, without a share.
+	Tenant uuid.UUID
 }
 
 // Uploads limits the memory for long bodies while they are read and handled.
@@ -59,6 +62,7 @@ type Uploads struct {
 // handler.
 type reservation struct {
 	bytes   int
+	tenant  uuid.UUID
 	isOpen  bool
 	expires time.Time // zero: the body is being handled
 }
@@ -68,15 +72,16 @@ func NewUploads(limit int, now func() time.Time) *Uploads {
 	return &Uploads{limit: limit, reservations: make(map[string]reservation), forms: formErrors{adapters: make(map[*fasthttp.RequestHeader]formAdapter), now: now}, now: now, busy: uuid.NewString(), admin: uuid.NewString()}
 }
 
-// reserve reserves room for a body; ok is false if there is not enough.
-func (u *Uploads) reserve(length int, isOpen bool) (id string, ok bool) {
+// reserve reserves room for a body; ok is false if there is not enough. Half of the room is
+// enough for any one body, and all that a tenant has.
+func (u *Uploads) reserve(length int, isOpen bool, tenant uuid.UUID) (id string, ok bool) {
 	limit, timeout := u.limit, longTimeout
 	if isOpen {
 		limit, timeout = maxOpenBytes, openTimeout
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now, sum := u.now(), length
+	now, sum, ofTenant := u.now(), length, length
 	for id, reserved := range u.reservations {
 		if !reserved.expires.IsZero() && !reserved.expires.After(now) {
 			delete(u.reservations, id)
@@ -84,13 +89,16 @@ func (u *Uploads) reserve(length int, isOpen bool) (id string, ok bool) {
 		}
 		if reserved.isOpen == isOpen {
 			sum += reserved.bytes
+			if reserved.tenant == tenant {
+				ofTenant += reserved.bytes
+			}
 		}
 	}
-	if sum > limit {
+	if sum > limit || tenant != uuid.Nil && ofTenant > limit/2 {
 		return "", false
 	}
 	id = uuid.NewString()
-	u.reservations[id] = reservation{length, isOpen, now.Add(timeout)}
+	u.reservations[id] = reservation{length, tenant, isOpen, now.Add(timeout)}
 	return id, true
 }
 
@@ -99,7 +107,7 @@ func (u *Uploads) startHandling(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if reserved, ok := u.reservations[id]; ok {
-		u.reservations[id] = reservation{bytes: reserved.bytes, isOpen: reserved.isOpen}
+		u.reservations[id] = reservation{bytes: reserved.bytes, tenant: reserved.tenant, isOpen: reserved.isOpen}
 	}
 }
 
@@ -182,7 +190,7 @@ func (u *Uploads) admit(header *fasthttp.RequestHeader, admission Admission) fas
 		maxBytes = min(maxBytes, maxInMemory)
 		length = maxBytes
 	}
-	id, ok := u.reserve(min(length, maxInMemory), admission.Open)
+	id, ok := u.reserve(min(length, maxInMemory), admission.Open, admission.Tenant)
 	if !ok {
 		header.Set(headerUpload, u.busy)
 		return fasthttp.RequestConfig{}

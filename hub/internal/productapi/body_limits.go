@@ -76,7 +76,7 @@ func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admiss
 	if err != nil {
 		return httpx.Admission{}
 	}
-	return httpx.Admission{MaxBytes: limit.maxBytes, AdminOnly: limit.adminOnly && !caller.Admin}
+	return httpx.Admission{MaxBytes: limit.maxBytes, AdminOnly: limit.adminOnly && !caller.Admin, Tenant: caller.TenantID}
 }
 
 // ErrorAdapterOf returns the error adapter of the operation of a path, or nil if it has

@@ -91,14 +91,12 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	if check, ok := op.Metadata[module.MetadataCallerCheck].(module.CallerCheck); ok && err == nil {
 		ctx, err = check(ctx)
 	}
-	if err == nil && info.isKnown && info.key == nil && strings.HasPrefix(op.Path, interfacePath) {
-		var leave func()
-		if leave, err = p.users.enter(info.caller.TenantID); err == nil {
-			defer leave()
-		}
-	}
 	if err == nil {
-		err = p.checkBody(op, c)
+		var leave func()
+		if leave, err = p.gates.enter(ctx, info); err == nil {
+			defer leave()
+			err = p.checkBody(op, c)
+		}
 	}
 	if err == nil {
 		serve(ctx)

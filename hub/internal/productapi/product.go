@@ -85,14 +85,14 @@ type Product struct {
 	api      huma.API
 	// documentOnly is for operations that fiber handlers serve.
 	documentOnly huma.API
-	users        userGate
+	gates        gates
 	longBodies   []longBody
 	formErrors   []formErrors
 }
 
 // Mount serves a product on app under a path: "/clinic", or "" for a listener of its own.
 func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instance, deps Deps) (*Product, error) {
-	p := &Product{deps: deps, spec: spec, instance: instance}
+	p := &Product{deps: deps, spec: spec, instance: instance, gates: newGates()}
 	settings := huma.DefaultConfig(spec.Title, spec.Version)
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", ""
 	settings.CreateHooks = nil // no $schema in answers

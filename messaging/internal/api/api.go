@@ -43,12 +43,8 @@ type API struct {
 	media         *media.Service
 	replies       *autoreply.Service
 	appointments  *appointments.Service
-	importGate    chan struct{} // holds one value for each file of contacts that is being read
+	importGate    *importGate
 }
-
-// filesAtOnce is how many files of contacts a process reads at once: one of 16 MiB has up to a
-// million rows, which take some 200 MiB.
-const filesAtOnce = 2
 
 // Services are what the API calls.
 type Services struct {
@@ -68,7 +64,7 @@ type Services struct {
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, s.Cloud, s.Bridge, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies, s.Appointments, make(chan struct{}, filesAtOnce)}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, s.Cloud, s.Bridge, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies, s.Appointments, newImportGate()}
 }
 
 // Authenticator returns the logins of the companies' users.

@@ -69,7 +69,7 @@ var docs = rest.Docs{
 		"contacts.get":                  {Text: "One contact with its tags.", Errors: []string{"403 no_permission", "404 no_contact_found"}},
 		"contacts.update":               {Text: "Changes the members that the body has; tags are replaced as a whole.", Errors: []string{"400 anonymized_contact, duplicated_contact, invalid_number", "403 no_permission", "404 no_contact_found, no_tag_found"}},
 		"contacts.delete":               {Text: "Files are deleted with the messages.", Errors: []string{"404 no_contact_found"}},
-		"contacts.import":               {Text: "Rows with a number that is known update the contact; rows with errors are listed and skipped.", Errors: []string{"400 file_empty", "404 no_contact_list_found", "413 file_too_large", "503 uploads_busy"}},
+		"contacts.import":               {Text: "Rows with a number that is known update the contact; rows with errors are listed and skipped. A company has at most five imports in progress.", Errors: []string{"400 file_empty", "404 no_contact_list_found", "413 file_too_large", "429 too_many_imports", "503 uploads_busy"}},
 		"contacts.cancel-import":        {Text: "Rows that were imported stay, and the counts have them; the others are deleted. Cancelling it again changes nothing.", Errors: []string{"404 no_import_found", "400 invalid_transition"}},
 		"contacts.get-import":           {Text: "Counts and the first thousand errors; kept for 90 days after its end.", Errors: []string{"404 no_import_found"}},
 		"contacts.export":               {Text: "The contact, its tickets and messages, its lists, and what was scheduled or sent in campaigns, as one JSON file. Each export is recorded in the audit log.", Errors: []string{"404 no_contact_found"}},

@@ -103,12 +103,11 @@ func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*imp
 			return nil, dberr.MapNoRows(err, errNoContactList())
 		}
 	}
-	select {
-	case a.importGate <- struct{}{}:
-		defer func() { <-a.importGate }()
-	case <-ctx.Done():
-		return nil, hub.Errorf(hub.ErrUnavailable, "uploads_busy", "Other files are being read; try again in a moment.").WithCause(ctx.Err())
+	leave, err := a.importGate.enter(ctx, user.scope.Company)
+	if err != nil {
+		return nil, hub.Errorf(hub.ErrUnavailable, "uploads_busy", "Other files are being read; try again in a moment.").WithCause(err)
 	}
+	defer leave()
 	file, err := imports.OpenFile(form.File, form.CountryCode)
 	var formatErr importfile.FormatError
 	if errors.As(err, &formatErr) {

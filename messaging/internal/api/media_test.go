@@ -424,6 +424,31 @@ func TestErasedMedia(t *testing.T) {
 	require.Len(t, company.Hub.Files(), 1)
 }
 
+// However many files there are, those that nothing has are erased a page at a time. A quick message
+// has its file also by a signed address.
+func TestAbandonedMediaPages(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC))
+	phone := company.AddPhone("Ana")
+	company.SendFromPhone(phone, company.Connect(), "Hi")
+	ticket := messagingtest.TicketPath(company.Tickets("")[0])
+	signed := company.Upload(ticket, nil, messagingtest.File{Name: "quick.pdf", Content: pdfFile}).Body["mediaUrl"].(string) + "?signature=1-x"
+	company.OK(201, "POST", "/quick-messages", object{"shortcode": "map", "message": "The way", "mediaUrl": signed})
+	company.OK(200, "DELETE", ticket, nil)
+	// Pages that are full of files in use come first.
+	company.Hub.Exec(`insert into media_files (company_id, id, blob_id, media_type, mime_type, name, created_at, is_stored)
+		select $1, 'used' || lpad(translate(n::text, '0189', 'abcd'), 22, 'a'), gen_random_uuid(), 'document', 'application/pdf', 'a.pdf', timestamptz '2027-02-01', true from generate_series(1, 1100) n`, company.ID)
+	company.Hub.Exec(`insert into quick_messages (company_id, shortcode, message, media_url, shared, user_id, created_at, updated_at)
+		select $1, id, 'x', '/messaging/media/' || id, true, (select id from users where company_id = $1), now(), now() from media_files where company_id = $1 and id like 'used%'`, company.ID)
+	company.Hub.Exec(`insert into media_files (company_id, id, blob_id, media_type, mime_type, name, created_at, is_stored)
+		select $1, 'lost' || lpad(translate(n::text, '0189', 'abcd'), 22, 'a'), gen_random_uuid(), 'document', 'application/pdf', 'a.pdf', timestamptz '2027-02-02', true from generate_series(1, 600) n`, company.ID)
+	company.Hub.Clock.Advance(25 * time.Hour)
+	company.RunJob("abandoned-media")
+	require.Zero(t, company.Hub.Count(`media_files where id like 'lost%'`))
+	require.Equal(t, 1100, company.Hub.Count(`media_files where id like 'used%' and erased_at is null`))
+	require.Len(t, company.Hub.Files(), 1)
+}
+
 // A campaign shows the name of its file and, alone, its contacts in the order of sending.
 func TestCampaignAnswers(t *testing.T) {
 	t.Parallel()

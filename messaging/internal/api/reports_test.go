@@ -212,3 +212,30 @@ func TestReportOfDayWithoutMidnight(t *testing.T) {
 		require.Equal(t, []any{opened, []any{object{"date": day, "opened": opened, "closed": 0.0}}}, []any{report["total"], report["series"]}, day)
 	}
 }
+
+// Reports that take long leave the company's other requests alone: two of them run at a time.
+func TestReportsAtOnce(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAlone(t)
+	lock, err := company.Hub.Host.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = lock.Rollback(t.Context()) }()
+	_, err = lock.Exec(t.Context(), `lock table messaging.tickets in access exclusive mode`)
+	require.NoError(t, err)
+	statuses := make(chan int, 8)
+	for range cap(statuses) {
+		go func() {
+			response, _ := company.Try("GET", "/reports/tickets", nil) // no response has no status
+			statuses <- response.Status
+		}()
+	}
+	require.Equal(t, 429, <-statuses, "the first waited for its turn")
+	require.Equal(t, 200, company.Call("GET", "/queue", nil).Status)
+	for range cap(statuses) - 3 {
+		require.Equal(t, 429, <-statuses)
+	}
+	require.NoError(t, lock.Rollback(t.Context()))
+	for range 2 {
+		require.Equal(t, 200, <-statuses)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -26,8 +27,10 @@ import (
 
 const (
 	streamTicketLifetime = time.Minute
-	streamCheckInterval  = 3 * time.Second // interval of comments, and of checks whether the user may still read
-	checkTimeout         = 2 * time.Second // of one check; a stream that cannot be checked ends
+	streamCheckInterval  = 3 * time.Second  // interval of comments, and of checks whether the user may still read
+	checkTimeout         = 2 * time.Second  // of one check
+	maxFailing           = 30 * time.Second // a stream ends if it could not be checked, or read, for so long: a database that stalls a moment ends none
+	minRetry, maxRetry   = 1000, 5000       // milliseconds until a client comes back; each at another time
 )
 
 // StreamTicket is a login of a browser's event stream.
@@ -106,6 +109,8 @@ type streamReader struct {
 	checkedAt time.Time
 	cursor    int64 // number of the last change that was sent
 	reset     bool  // what the client has is no longer right: it has to load all anew
+	// failingSince is since when changes cannot be read, which is tried again; zero: they can.
+	failingSince time.Time
 }
 
 // newStreamReader authenticates the caller, counts the stream and finds where it begins.
@@ -211,7 +216,8 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 	check := time.NewTicker(streamCheckInterval)
 	defer check.Stop()
 	// Other readers may have been woken for what comes first before this one subscribed.
-	if writeFlushed(w, "retry: 1000\n"+r.position()+r.takeReset()) != nil {
+	retry := minRetry + rand.IntN(maxRetry-minRetry+1)
+	if writeFlushed(w, fmt.Sprintf("retry: %d\n", retry)+r.position()+r.takeReset()) != nil {
 		return nil
 	}
 	if isGone, err := r.send(ctx, w); isGone || err != nil {
@@ -224,11 +230,17 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 		case <-r.api.host.Stopping:
 			return nil
 		case <-check.C:
-			if r.checkAccess(ctx) != nil {
+			if r.isOver(ctx) {
 				return nil // a new stream is refused if it has to be
 			}
 			if writeFlushed(w, ":\n"+r.position()+r.takeReset()) != nil {
 				return nil
+			}
+			if r.failingSince.IsZero() {
+				continue
+			}
+			if isGone, err := r.send(ctx, w); isGone || err != nil {
+				return err
 			}
 		case <-wake:
 			if isGone, err := r.send(ctx, w); isGone || err != nil {
@@ -254,6 +266,26 @@ func (r *streamReader) takeReset() string {
 	}
 	r.reset = false
 	return fmt.Sprintf("id: %d\nevent: reset\ndata: {}\n\n", r.cursor)
+}
+
+// isOver checks whether the user may still read. A check without an answer ends the stream only
+// after a while: else a database that stalls ends those of all companies, which come back at once.
+func (r *streamReader) isOver(ctx context.Context) bool {
+	err := r.checkAccess(ctx)
+	isAnswer := errors.Is(err, hub.ErrUnauthorized) || errors.Is(err, hub.ErrForbidden) || errors.Is(err, pgx.ErrNoRows)
+	return isAnswer || err != nil && time.Since(r.checkedAt) > maxFailing
+}
+
+// outlive returns an error of reading changes if it has lasted for too long; before, the next check
+// reads them again.
+func (r *streamReader) outlive(err error) error {
+	if r.failingSince.IsZero() {
+		r.failingSince = time.Now()
+	}
+	if time.Since(r.failingSince) > maxFailing {
+		return err
+	}
+	return nil
 }
 
 // checkAccess returns an error when the user may not read any more, or with another profile: the
@@ -290,19 +322,20 @@ func (r *streamReader) checkAccess(ctx context.Context) error {
 // send writes the changes since the cursor, unless the user may not read any more. isGone reports that the stream ends.
 func (r *streamReader) send(ctx context.Context, w io.Writer) (isGone bool, err error) {
 	for {
-		if time.Since(r.checkedAt) > streamCheckInterval && r.checkAccess(ctx) != nil {
+		if time.Since(r.checkedAt) > streamCheckInterval && r.isOver(ctx) {
 			return true, nil
 		}
 		batch, err := r.api.realtime.Next(ctx, r.user.scope, r.cursor)
-		if err != nil {
-			return false, err
+		var connections map[int64]Connection
+		if err == nil {
+			connections, err = r.connections(ctx, batch)
 		}
+		if err != nil {
+			return false, r.outlive(err)
+		}
+		r.failingSince = time.Time{}
 		if batch.HasGap {
 			r.cursor, r.reset = batch.Last, true
-		}
-		connections, err := r.connections(ctx, batch)
-		if err != nil {
-			return false, err
 		}
 		if _, err := io.WriteString(w, r.takeReset()); err != nil {
 			return true, nil

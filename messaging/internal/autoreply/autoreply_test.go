@@ -438,6 +438,22 @@ func TestRatingAfterThanks(t *testing.T) {
 	}
 }
 
+// An answer counts although the network's clock is a little late, or altogether wrong. What was
+// written before the menu came is none.
+func TestAnswersByAnotherClock(t *testing.T) {
+	t.Parallel()
+	for older, isAnswer := range map[time.Duration]bool{2 * time.Second: true, 3 * time.Second: false, 5 * time.Minute: false, 5*time.Minute + time.Second: true} {
+		room := newChatRoom(t, monday, object{"greetingMessage": "Welcome"})
+		sales := room.addQueue(object{"name": "Sales", "color": "#00f", "orderQueue": 1})
+		room.set(object{"queueIds": []int64{sales, room.addQueue(object{"name": "Support", "color": "#0f0"})}})
+		require.Len(t, room.say("Hi"), 1)
+		room.Hub.Clock.Advance(-older)
+		room.SendFromPhone(room.phone, room.connection, "1")
+		room.Hub.Clock.Advance(older)
+		require.Equal(t, isAnswer, room.ticket()["queueId"] == float64(sales), older)
+	}
+}
+
 // A ticket that nobody accepts goes to the transfer queue.
 func TestTransfer(t *testing.T) {
 	t.Parallel()

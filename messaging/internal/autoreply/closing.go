@@ -81,24 +81,51 @@ func (s *Service) StoreRating(ctx context.Context, tx *store.Tx, contact store.C
 	return &ticket, err
 }
 
+// companyUpdate changes some tickets of the companies that have any.
+type companyUpdate struct {
+	companies func(ctx context.Context, excluded []int64, at time.Time) ([]int64, error)
+	apply     func(ctx context.Context, company int64) (changed int, err error) // at most batchSize tickets
+}
+
 // TransferAndCloseWaiting is a background job: it moves tickets that nobody accepted to their
 // connection's transfer queue, and closes those whose contact is inactive.
 func (s *Service) TransferAndCloseWaiting(ctx context.Context, _ []byte) error {
-	for _, update := range []func(context.Context) (int, error){s.transferTickets, s.expireTickets} {
-		for changed := batchSize; changed == batchSize; {
-			var err error
-			if changed, err = update(ctx); err != nil {
-				return err
+	var failed []error
+	for _, update := range []companyUpdate{{s.store.CompaniesWithTicketsToTransfer, s.transferTickets}, {s.store.CompaniesWithInactiveTickets, s.expireTickets}} {
+		failed = append(failed, s.updateInTurns(ctx, update))
+	}
+	return errors.Join(failed...)
+}
+
+// updateInTurns goes in rounds: in each, every company has one batch of its tickets changed, so that
+// a company with many does not hold up the others. A company that fails waits for the next run.
+func (s *Service) updateInTurns(ctx context.Context, update companyUpdate) error {
+	var failed []error
+	for done := []int64{}; ctx.Err() == nil; {
+		companies, err := update.companies(ctx, done, s.host.Now())
+		if err != nil {
+			return errors.Join(append(failed, fmt.Errorf("finding companies with waiting tickets: %w", err))...)
+		}
+		if len(companies) == 0 {
+			break
+		}
+		for _, company := range companies {
+			changed, err := update.apply(ctx, company)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("company %d: %w", company, err))
+			}
+			if changed < batchSize {
+				done = append(done, company)
 			}
 		}
 	}
-	return nil
+	return errors.Join(append(failed, ctx.Err())...)
 }
 
-// transferTickets moves some tickets to their transfer queues and returns how many.
-func (s *Service) transferTickets(ctx context.Context) (transferred int, err error) {
+// transferTickets moves some tickets of a company to their transfer queues and returns how many.
+func (s *Service) transferTickets(ctx context.Context, company int64) (transferred int, err error) {
 	err = s.store.InTx(ctx, "transferring tickets", func(tx *store.Tx) error {
-		rows, err := tx.TicketsToTransfer(ctx, tx.Now(), batchSize)
+		rows, err := tx.TicketsToTransfer(ctx, company, tx.Now(), batchSize)
 		if err != nil {
 			return err
 		}
@@ -111,15 +138,18 @@ func (s *Service) transferTickets(ctx context.Context) (transferred int, err err
 		}
 		return nil
 	})
-	return transferred, err
+	if err != nil {
+		return 0, err
+	}
+	return transferred, nil
 }
 
-// expireTickets closes some tickets of inactive contacts and returns how many.
-func (s *Service) expireTickets(ctx context.Context) (closed int, err error) {
+// expireTickets closes some tickets of inactive contacts of a company and returns how many.
+func (s *Service) expireTickets(ctx context.Context, companyID int64) (closed int, err error) {
 	var written [][]store.OutboxEntry
 	err = s.store.InTx(ctx, "closing tickets of inactive contacts", func(tx *store.Tx) error {
 		written = nil
-		tickets, err := tx.InactiveTickets(ctx, tx.Now(), batchSize)
+		tickets, err := tx.InactiveTickets(ctx, companyID, tx.Now(), batchSize)
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,11 @@
 package autoreply_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/messaging/internal/messagingtest"
@@ -31,4 +34,35 @@ func TestTicketsAwaitingContacts(t *testing.T) {
 	var predicate string
 	require.NoError(t, room.Hub.Host.Pool.QueryRow(t.Context(), `select pg_get_expr(indpred, indrelid) from pg_index where indexrelid = 'tickets_expiring'::regclass`).Scan(&predicate))
 	require.Contains(t, predicate, "awaits_contact AND (status = 'open'::text)")
+}
+
+// What fails for a company, and how much it has, holds up no other company.
+func TestExpiringTicketsTakeTurns(t *testing.T) {
+	t.Parallel()
+	broken := newChatRoom(t, monday, object{"expiresTicket": 60, "timeToTransfer": 30})
+	well := newChatRoomOf(broken.AnotherCompany(), object{"expiresTicket": 60, "timeToTransfer": 30})
+	ask := func(room *chatRoom) (path string) {
+		room.say("Hi")
+		path = messagingtest.TicketPath(room.Tickets("searchParam=" + room.phone)[0])
+		room.OK(200, "PUT", path, object{"status": "open"})
+		room.OK(201, "POST", path+"/messages", object{"body": "Which color?"})
+		return path
+	}
+	ask(broken)
+	path := ask(well)
+	for _, room := range []*chatRoom{broken, well} {
+		room.phone = room.AddPhone("Bruno")
+		room.say("Hi")
+		room.set(object{"transferQueueId": room.addQueue(object{"name": "Night", "color": "#00f"})})
+	}
+	broken.Hub.Exec(`create function refuse() returns trigger language plpgsql as 'begin raise exception ''broken''; end'`)
+	broken.Hub.Exec(fmt.Sprintf(`create trigger refuse before update on tickets for each row when (new.company_id = %d) execute function refuse()`, broken.ID))
+	broken.Advance(61 * time.Minute)
+	well.Token = well.LogIn(well.Email, messagingtest.Password).Token
+	job := broken.Hub.Job("waiting-tickets")
+	require.Eventually(t, func() bool { // the hub may be running it, too
+		err := job.Run(t.Context(), nil)
+		return assert.ErrorContains(t, err, "broken") && well.Get(path)["status"] == "closed"
+	}, time.Minute, 10*time.Millisecond)
+	require.NotNil(t, well.Tickets("searchParam=" + well.phone)[0]["queueId"])
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
@@ -96,10 +97,26 @@ func decodeOptions(queue store.Queue) ([]chat.MenuOption, error) {
 	return options, nil
 }
 
+// By how much a message is older than a menu that it does not answer. The network's clock says when
+// it was written, ours when the menu was sent.
+const (
+	clockTolerance = 2 * time.Second // networks say the second only, and clocks differ a little
+	maxMenuDelay   = 5 * time.Minute // clocks that differ by more say nothing
+)
+
+// isBeforeMenu reports whether the contact wrote a message before it can have read the menu.
+func (c *responder) isBeforeMenu() bool {
+	if c.Ticket.MenuSentAt == nil {
+		return false
+	}
+	older := c.Ticket.MenuSentAt.Sub(c.At)
+	return older > clockTolerance && older <= maxMenuDelay
+}
+
 // handleMenuAnswer applies the answer to a menu. What the contact wrote before it can have read the
 // menu is no answer.
 func (c *responder) handleMenuAnswer(ctx context.Context) error {
-	if c.Ticket.MenuSentAt != nil && c.At.Before(*c.Ticket.MenuSentAt) {
+	if c.isBeforeMenu() {
 		return nil
 	}
 	if handled, err := c.handleBookingAnswer(ctx); handled || err != nil {

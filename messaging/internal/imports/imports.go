@@ -25,6 +25,9 @@ const (
 	Job = "contact-imports"
 	// MaxRowsAtOnce is how many rows are imported while the request waits.
 	MaxRowsAtOnce = 2000
+	// MaxUnfinished is how many imports of a company can be unfinished at a time. The imports of
+	// all companies have their turn one after the other.
+	MaxUnfinished = 5
 
 	batchSize     = 500
 	batchesPerRun = 10   // of the job; then imports of others have their turn
@@ -259,14 +262,24 @@ func (k importKey) sealContext(n int) string {
 	return "contact-import/" + strconv.FormatInt(k.ID, 10) + "/" + strconv.Itoa(n)
 }
 
-// Enqueue stores the rows of a file, encrypted, and enqueues the job that imports them.
+// Enqueue stores the rows of a file, encrypted, and enqueues the job that imports them. It is a
+// [hub.ErrRateLimited] if [MaxUnfinished] imports of the company are unfinished.
 func (s *Service) Enqueue(ctx context.Context, scope store.Scope, list *int64, file *File) (stored store.Import, err error) {
 	err = s.store.InTx(ctx, "storing an import", func(tx *store.Tx) error {
+		unfinished, err := tx.CountUnfinishedImports(ctx, scope.Company)
+		if err != nil {
+			return fmt.Errorf("counting imports: %w", err)
+		}
+		if unfinished >= MaxUnfinished { // several at the same moment may be a few more
+			limited := hub.Errorf(hub.ErrRateLimited, "too_many_imports", "%d imports of the company are not finished. Wait until one of them is.", unfinished)
+			limited.RetryAfter = time.Minute
+			return limited
+		}
 		if stored, err = tx.InsertImport(ctx, dbgen.InsertImportParams{CompanyID: scope.Company, ListID: list, Total: file.Total, CreatedAt: tx.Now()}); err != nil {
 			return err
 		}
 		key, n := importKey{scope.Company, stored.ID}, 0
-		err := file.readBatches(func(batch []importfile.Row) error {
+		err = file.readBatches(func(batch []importfile.Row) error {
 			raw, err := json.Marshal(batch)
 			if err != nil {
 				return fmt.Errorf("encoding rows: %w", err)

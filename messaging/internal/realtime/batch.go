@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,11 +59,26 @@ func (s *Service) Next(ctx context.Context, scope store.Scope, after int64) (*Ba
 		b.newest, c.batch = c.newestAnnounced, b
 	}
 	s.mu.Unlock()
-	defer close(b.loaded)
+	b.err = errNotLoaded // until it is; a panic leaves it
+	defer s.share(c, b)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout) // others wait for it
 	defer cancel()
 	b.err = s.load(ctx, scope, b)
 	return b, b.err
+}
+
+// errNotLoaded is the error of a batch whose reading did not come to its end.
+var errNotLoaded = errors.New("reading changes did not end")
+
+// share lets the readers that wait for a batch have it. One that failed is not kept for readers
+// that come back.
+func (s *Service) share(c *companyReaders, b *Batch) {
+	s.mu.Lock()
+	if b.err != nil && c != nil && c.batch == b {
+		c.batch = nil
+	}
+	s.mu.Unlock()
+	close(b.loaded)
 }
 
 // load reads changes and their resources, one query for each kind.

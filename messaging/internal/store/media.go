@@ -24,7 +24,7 @@ const EraseMediaJob = "erase-media"
 // they may be on their way into a message.
 const abandonedAfter = 24 * time.Hour
 
-// mediaBatch is how many files are erased at once.
+// mediaBatch is how many files a statement looks at.
 const mediaBatch = 500
 
 // CodeStorageFull is the code of files that a company has no room for.
@@ -122,13 +122,17 @@ func (t *Tx) EraseMedia(ctx context.Context, company int64, ids []string) error 
 	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: EraseMediaJob, Key: "now"})
 }
 
-// EraseAbandoned is a background job: it erases files that no message has.
+// EraseAbandoned is a background job: it erases files that no message has. It looks at a page of
+// files at a time, so that a statement ends in time however many there are.
 func (s *Store) EraseAbandoned(ctx context.Context, _ []byte) error {
-	now := s.host.Now()
 	var failed failures
-	for erased := int64(mediaBatch); erased == mediaBatch; {
+	now := s.host.Now()
+	for page := (dbgen.EraseAbandonedMediaRow{Files: mediaBatch}); page.Files == mediaBatch; {
 		var err error
-		if erased, err = s.EraseAbandonedMedia(ctx, now, now.Add(-abandonedAfter), mediaBatch); err != nil {
+		page, err = s.EraseAbandonedMedia(ctx, dbgen.EraseAbandonedMediaParams{
+			At: now, Before: now.Add(-abandonedAfter), AfterCreatedAt: page.CreatedAt, AfterID: page.ID, MaxRows: mediaBatch,
+		})
+		if err != nil {
 			failed.add(fmt.Errorf("erasing abandoned files: %w", err))
 		}
 	}

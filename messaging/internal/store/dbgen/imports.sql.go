@@ -55,6 +55,17 @@ func (q *Queries) ContactsByNumberKey(ctx context.Context, companyID int64, numb
 	return items, nil
 }
 
+const countUnfinishedImports = `-- name: CountUnfinishedImports :one
+select count(*)::int from messaging.contact_imports where company_id = $1 and finished_at is null
+`
+
+func (q *Queries) CountUnfinishedImports(ctx context.Context, companyID int64) (int, error) {
+	row := q.db.QueryRow(ctx, countUnfinishedImports, companyID)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const deleteFinishedImports = `-- name: DeleteFinishedImports :execrows
 delete from messaging.contact_imports where finished_at < $1::timestamptz
 `

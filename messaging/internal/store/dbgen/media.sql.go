@@ -28,25 +28,51 @@ func (q *Queries) DeleteMediaFile(ctx context.Context, companyID int64, iD strin
 	return result.RowsAffected(), nil
 }
 
-const eraseAbandonedMedia = `-- name: EraseAbandonedMedia :execrows
-update messaging.media_files f set erased_at = $1::timestamptz
-where (f.company_id, f.id) in (
-  select c.company_id, c.id from messaging.media_files c
-  where c.created_at < $2::timestamptz and c.erased_at is null
+const eraseAbandonedMedia = `-- name: EraseAbandonedMedia :one
+with page as materialized (
+  select f.company_id, f.id, f.created_at from messaging.media_files f
+  where f.created_at < $2::timestamptz and f.erased_at is null and (f.created_at, f.id) > ($1::timestamptz, $3::text)
+  order by f.created_at, f.id limit $4::int
+), erased as (
+  update messaging.media_files f set erased_at = $5::timestamptz from page c
+  where f.company_id = c.company_id and f.id = c.id
     and not exists (select from messaging.messages m where m.company_id = c.company_id and m.media_id = c.id)
-  and not exists (select from messaging.schedules s where s.company_id = c.company_id and s.media_id = c.id)
-  and not exists (select from messaging.campaigns w where w.company_id = c.company_id and w.media_id = c.id)
-    and not exists (select from messaging.quick_messages q where q.company_id = c.company_id and q.media_url like '%/media/' || c.id)
-  limit $3::int)
+    and not exists (select from messaging.schedules s where s.company_id = c.company_id and s.media_id = c.id)
+    and not exists (select from messaging.campaigns w where w.company_id = c.company_id and w.media_id = c.id)
+    and not exists (select from messaging.quick_messages q where q.company_id = c.company_id and split_part(q.media_url, '?', 1) like '%/media/' || c.id)
+)
+select coalesce((select count(*) from page), 0)::int as files, coalesce(last.created_at, $1::timestamptz)::timestamptz as created_at, coalesce(last.id, '')::text as id
+from (select 1) dual left join lateral (select c.created_at, c.id from page c order by c.created_at desc, c.id desc limit 1) last on true
 `
 
-// Files that no message, schedule or campaign has: uploads that were never sent, and those of deleted messages.
-func (q *Queries) EraseAbandonedMedia(ctx context.Context, at time.Time, before time.Time, maxRows int) (int64, error) {
-	result, err := q.db.Exec(ctx, eraseAbandonedMedia, at, before, maxRows)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+type EraseAbandonedMediaParams struct {
+	AfterCreatedAt time.Time
+	Before         time.Time
+	AfterID        string
+	MaxRows        int
+	At             time.Time
+}
+
+type EraseAbandonedMediaRow struct {
+	Files     int
+	CreatedAt time.Time
+	ID        string
+}
+
+// Of a page of files after a place in their order, those that no message, schedule or campaign has:
+// uploads that were never sent, and those of deleted messages. Quick messages name files by their
+// addresses, which may be signed. It returns the length of the page, and its last place.
+func (q *Queries) EraseAbandonedMedia(ctx context.Context, arg EraseAbandonedMediaParams) (EraseAbandonedMediaRow, error) {
+	row := q.db.QueryRow(ctx, eraseAbandonedMedia,
+		arg.AfterCreatedAt,
+		arg.Before,
+		arg.AfterID,
+		arg.MaxRows,
+		arg.At,
+	)
+	var i EraseAbandonedMediaRow
+	err := row.Scan(&i.Files, &i.CreatedAt, &i.ID)
+	return i, err
 }
 
 const eraseUnusedMedia = `-- name: EraseUnusedMedia :exec

@@ -11,6 +11,65 @@ import (
 	"time"
 )
 
+const companiesWithInactiveTickets = `-- name: CompaniesWithInactiveTickets :many
+select distinct w.company_id from messaging.connections w
+where w.expires_ticket > 0 and not w.company_id = any($1::bigint[])
+  and exists (select from messaging.tickets t where t.company_id = w.company_id and t.connection_id = w.id
+    and (t.chatbot and t.status in ('open', 'pending') or t.awaits_contact and t.status = 'open')
+    and t.updated_at <= $2::timestamptz - make_interval(mins => w.expires_ticket)
+    and (t.chatbot or coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
+      where m.company_id = t.company_id and m.ticket_id = t.id and not m.is_private order by m.seq desc limit 1), false)))
+`
+
+// Those that [InactiveTickets] finds tickets of.
+func (q *Queries) CompaniesWithInactiveTickets(ctx context.Context, excluded []int64, at time.Time) ([]int64, error) {
+	rows, err := q.db.Query(ctx, companiesWithInactiveTickets, excluded, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var company_id int64
+		if err := rows.Scan(&company_id); err != nil {
+			return nil, err
+		}
+		items = append(items, company_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const companiesWithTicketsToTransfer = `-- name: CompaniesWithTicketsToTransfer :many
+select distinct w.company_id from messaging.connections w
+where w.transfer_queue_id is not null and w.time_to_transfer > 0 and not w.company_id = any($1::bigint[])
+  and exists (select from messaging.tickets t where t.company_id = w.company_id and t.connection_id = w.id and t.status = 'pending' and t.user_id is null
+    and t.queued_at <= $2::timestamptz - make_interval(mins => w.time_to_transfer) and t.queue_id is distinct from w.transfer_queue_id)
+`
+
+// Those that [TicketsToTransfer] finds tickets of.
+func (q *Queries) CompaniesWithTicketsToTransfer(ctx context.Context, excluded []int64, at time.Time) ([]int64, error) {
+	rows, err := q.db.Query(ctx, companiesWithTicketsToTransfer, excluded, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var company_id int64
+		if err := rows.Scan(&company_id); err != nil {
+			return nil, err
+		}
+		items = append(items, company_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deleteConnectionQueues = `-- name: DeleteConnectionQueues :exec
 delete from messaging.connection_queues where company_id = $1 and connection_id = $2
 `
@@ -55,18 +114,18 @@ func (q *Queries) HasOutgoing(ctx context.Context, companyID int64, ticketID int
 const inactiveTickets = `-- name: InactiveTickets :many
 select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, t.awaits_contact from messaging.connections w
 join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
-where w.expires_ticket > 0 and (t.chatbot and t.status in ('open', 'pending') or t.awaits_contact and t.status = 'open')
-  and t.updated_at <= $1::timestamptz - make_interval(mins => w.expires_ticket)
+where w.company_id = $1 and w.expires_ticket > 0 and (t.chatbot and t.status in ('open', 'pending') or t.awaits_contact and t.status = 'open')
+  and t.updated_at <= $2::timestamptz - make_interval(mins => w.expires_ticket)
   and (t.chatbot or coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
     where m.company_id = t.company_id and m.ticket_id = t.id and not m.is_private order by m.seq desc limit 1), false))
-order by t.updated_at limit $2::int for no key update of t skip locked
+order by t.updated_at limit $3::int for no key update of t skip locked
 `
 
-// Tickets whose contact has not answered the company in their connection's time: open ones
+// Tickets of a company whose contact has not answered it in their connection's time: open ones
 // with a message of people or programs last, and waiting ones with a menu. The index has those
 // only. A process of an earlier version may have written since: the last message decides.
-func (q *Queries) InactiveTickets(ctx context.Context, at time.Time, maxRows int) ([]Ticket, error) {
-	rows, err := q.db.Query(ctx, inactiveTickets, at, maxRows)
+func (q *Queries) InactiveTickets(ctx context.Context, companyID int64, at time.Time, maxRows int) ([]Ticket, error) {
+	rows, err := q.db.Query(ctx, inactiveTickets, companyID, at, maxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -464,9 +523,9 @@ func (q *Queries) SetTicketRating(ctx context.Context, arg SetTicketRatingParams
 const ticketsToTransfer = `-- name: TicketsToTransfer :many
 select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, t.awaits_contact, w.transfer_queue_id::bigint as transfer_queue_id from messaging.connections w
 join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
-where w.transfer_queue_id is not null and w.time_to_transfer > 0 and t.status = 'pending' and t.user_id is null
-  and t.queued_at <= $1::timestamptz - make_interval(mins => w.time_to_transfer) and t.queue_id is distinct from w.transfer_queue_id
-order by t.queued_at limit $2::int for no key update of t skip locked
+where w.company_id = $1 and w.transfer_queue_id is not null and w.time_to_transfer > 0 and t.status = 'pending' and t.user_id is null
+  and t.queued_at <= $2::timestamptz - make_interval(mins => w.time_to_transfer) and t.queue_id is distinct from w.transfer_queue_id
+order by t.queued_at limit $3::int for no key update of t skip locked
 `
 
 type TicketsToTransferRow struct {
@@ -474,9 +533,9 @@ type TicketsToTransferRow struct {
 	TransferQueueID int64
 }
 
-// Tickets that nobody accepted in their connection's time.
-func (q *Queries) TicketsToTransfer(ctx context.Context, at time.Time, maxRows int) ([]TicketsToTransferRow, error) {
-	rows, err := q.db.Query(ctx, ticketsToTransfer, at, maxRows)
+// Tickets of a company that nobody accepted in their connection's time.
+func (q *Queries) TicketsToTransfer(ctx context.Context, companyID int64, at time.Time, maxRows int) ([]TicketsToTransferRow, error) {
+	rows, err := q.db.Query(ctx, ticketsToTransfer, companyID, at, maxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,9 @@ insert into messaging.contact_import_batches (company_id, import_id, n, content)
 -- name: ImportByID :one
 select * from messaging.contact_imports where company_id = $1 and id = $2;
 
+-- name: CountUnfinishedImports :one
+select count(*)::int from messaging.contact_imports where company_id = $1 and finished_at is null;
+
 -- name: LockImport :one
 select * from messaging.contact_imports where company_id = $1 and id = $2 for no key update;
 

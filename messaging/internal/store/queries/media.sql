@@ -29,17 +29,24 @@ where f.company_id = sqlc.arg(company_id) and f.id = any(sqlc.arg(ids)::text[]) 
   and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id)
   and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and q.media_url like '%/media/' || f.id);
 
--- name: EraseAbandonedMedia :execrows
--- Files that no message, schedule or campaign has: uploads that were never sent, and those of deleted messages.
-update messaging.media_files f set erased_at = sqlc.arg(at)::timestamptz
-where (f.company_id, f.id) in (
-  select c.company_id, c.id from messaging.media_files c
-  where c.created_at < sqlc.arg(before)::timestamptz and c.erased_at is null
+-- name: EraseAbandonedMedia :one
+-- Of a page of files after a place in their order, those that no message, schedule or campaign has:
+-- uploads that were never sent, and those of deleted messages. Quick messages name files by their
+-- addresses, which may be signed. It returns the length of the page, and its last place.
+with page as materialized (
+  select f.company_id, f.id, f.created_at from messaging.media_files f
+  where f.created_at < sqlc.arg(before)::timestamptz and f.erased_at is null and (f.created_at, f.id) > (sqlc.arg(after_created_at)::timestamptz, sqlc.arg(after_id)::text)
+  order by f.created_at, f.id limit sqlc.arg(max_rows)::int
+), erased as (
+  update messaging.media_files f set erased_at = sqlc.arg(at)::timestamptz from page c
+  where f.company_id = c.company_id and f.id = c.id
     and not exists (select from messaging.messages m where m.company_id = c.company_id and m.media_id = c.id)
-  and not exists (select from messaging.schedules s where s.company_id = c.company_id and s.media_id = c.id)
-  and not exists (select from messaging.campaigns w where w.company_id = c.company_id and w.media_id = c.id)
-    and not exists (select from messaging.quick_messages q where q.company_id = c.company_id and q.media_url like '%/media/' || c.id)
-  limit sqlc.arg(max_rows)::int);
+    and not exists (select from messaging.schedules s where s.company_id = c.company_id and s.media_id = c.id)
+    and not exists (select from messaging.campaigns w where w.company_id = c.company_id and w.media_id = c.id)
+    and not exists (select from messaging.quick_messages q where q.company_id = c.company_id and split_part(q.media_url, '?', 1) like '%/media/' || c.id)
+)
+select coalesce((select count(*) from page), 0)::int as files, coalesce(last.created_at, sqlc.arg(after_created_at)::timestamptz)::timestamptz as created_at, coalesce(last.id, '')::text as id
+from (select 1) dual left join lateral (select c.created_at, c.id from page c order by c.created_at desc, c.id desc limit 1) last on true;
 
 -- name: ErasedMedia :many
 -- After a place in their order.

@@ -61,21 +61,38 @@ update messaging.tickets set rating_asked_at = sqlc.arg(at)::timestamptz where c
 -- name: SetTicketRating :exec
 update messaging.tickets set rating = sqlc.arg(rating)::int, rating_asked_at = null, updated_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);
 
+-- name: CompaniesWithTicketsToTransfer :many
+-- Those that [TicketsToTransfer] finds tickets of.
+select distinct w.company_id from messaging.connections w
+where w.transfer_queue_id is not null and w.time_to_transfer > 0 and not w.company_id = any(sqlc.arg(excluded)::bigint[])
+  and exists (select from messaging.tickets t where t.company_id = w.company_id and t.connection_id = w.id and t.status = 'pending' and t.user_id is null
+    and t.queued_at <= sqlc.arg(at)::timestamptz - make_interval(mins => w.time_to_transfer) and t.queue_id is distinct from w.transfer_queue_id);
+
 -- name: TicketsToTransfer :many
--- Tickets that nobody accepted in their connection's time.
+-- Tickets of a company that nobody accepted in their connection's time.
 select sqlc.embed(t), w.transfer_queue_id::bigint as transfer_queue_id from messaging.connections w
 join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
-where w.transfer_queue_id is not null and w.time_to_transfer > 0 and t.status = 'pending' and t.user_id is null
+where w.company_id = sqlc.arg(company_id) and w.transfer_queue_id is not null and w.time_to_transfer > 0 and t.status = 'pending' and t.user_id is null
   and t.queued_at <= sqlc.arg(at)::timestamptz - make_interval(mins => w.time_to_transfer) and t.queue_id is distinct from w.transfer_queue_id
 order by t.queued_at limit sqlc.arg(max_rows)::int for no key update of t skip locked;
 
+-- name: CompaniesWithInactiveTickets :many
+-- Those that [InactiveTickets] finds tickets of.
+select distinct w.company_id from messaging.connections w
+where w.expires_ticket > 0 and not w.company_id = any(sqlc.arg(excluded)::bigint[])
+  and exists (select from messaging.tickets t where t.company_id = w.company_id and t.connection_id = w.id
+    and (t.chatbot and t.status in ('open', 'pending') or t.awaits_contact and t.status = 'open')
+    and t.updated_at <= sqlc.arg(at)::timestamptz - make_interval(mins => w.expires_ticket)
+    and (t.chatbot or coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
+      where m.company_id = t.company_id and m.ticket_id = t.id and not m.is_private order by m.seq desc limit 1), false)));
+
 -- name: InactiveTickets :many
--- Tickets whose contact has not answered the company in their connection's time: open ones
+-- Tickets of a company whose contact has not answered it in their connection's time: open ones
 -- with a message of people or programs last, and waiting ones with a menu. The index has those
 -- only. A process of an earlier version may have written since: the last message decides.
 select t.* from messaging.connections w
 join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
-where w.expires_ticket > 0 and (t.chatbot and t.status in ('open', 'pending') or t.awaits_contact and t.status = 'open')
+where w.company_id = sqlc.arg(company_id) and w.expires_ticket > 0 and (t.chatbot and t.status in ('open', 'pending') or t.awaits_contact and t.status = 'open')
   and t.updated_at <= sqlc.arg(at)::timestamptz - make_interval(mins => w.expires_ticket)
   and (t.chatbot or coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
     where m.company_id = t.company_id and m.ticket_id = t.id and not m.is_private order by m.seq desc limit 1), false))
