@@ -29,6 +29,14 @@ export async function open(browser, path, options = {}) {
 	return page;
 }
 
+// api calls the hub's API as a program: what others do while a page is open.
+export async function api(method, path, body) {
+	const key = path.startsWith("/events") ? { "X-Integration-Key": place.key } : { Authorization: `Bearer ${place.token}` };
+	const answer = await fetch(`${place.url}/api/v1${path}`, { method, headers: { "Content-Type": "application/json", ...key }, body: body && JSON.stringify(body) });
+	if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+	return answer.json();
+}
+
 // shows waits until a text is on the page; else it is a failure.
 export async function shows(page, text, where = "body") {
 	const found = await page.locator(where).getByText(text).first().waitFor({ timeout: 45000 }).then(() => true, () => false);

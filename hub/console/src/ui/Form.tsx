@@ -57,7 +57,7 @@ export function FormDialog<T>(props: DialogProps<T>) {
 		},
 	});
 	return (
-		<Dialog title={props.title} onClose={props.onClose}>
+		<Dialog title={props.title} onClose={props.onClose} busy={act.isPending} locked={act.isSuccess && props.result !== undefined}>
 			{act.isSuccess && props.result ? (
 				<div className={classes.form}>{props.result(act.data)}</div>
 			) : (
