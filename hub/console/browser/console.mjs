@@ -46,6 +46,16 @@ export async function shows(page, text, where = "body") {
 // escapes closes a dialog: what opened it has the focus again.
 export async function escapes(page, opener) {
 	await page.keyboard.press("Escape");
+	await closed(page, opener);
+}
+
+// closes closes a dialog by its button, as what is shown once needs.
+export async function closes(page, opener) {
+	await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+	await closed(page, opener);
+}
+
+async function closed(page, opener) {
 	await page.getByRole("dialog").waitFor({ state: "hidden" });
 	expect(await opener.evaluate((element) => element === document.activeElement), `the focus is back on ${await opener.innerText()}, not on ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 80))}`);
 }

@@ -41,13 +41,16 @@ export function whenTokenIsRefused(act: () => Promise<boolean>) {
 }
 
 async function send(request: Request): Promise<Response> {
-	const copy = request.method === "GET" ? undefined : request.clone();
-	const response = await fetch(request);
-	if (!copy || response.status !== 403) return response;
+	if (request.method === "GET") return fetch(request);
+	const { url, method, headers, credentials, signal } = request;
+	const body = (await request.text()) || undefined;
+	const write = () => fetch(url, { method, headers, credentials, signal, body });
+	const response = await write();
+	if (response.status !== 403) return response;
 	const problem = (await response.clone().json().catch(() => undefined)) as Problem | undefined;
 	if (problem?.code !== "csrf_token" || !(await onTokenRefused())) return response;
-	copy.headers.set("X-CSRF-Token", csrfToken);
-	return fetch(copy);
+	headers.set("X-CSRF-Token", csrfToken);
+	return write();
 }
 
 export const client = createClient<paths>({ baseUrl: "/", credentials: "same-origin", fetch: send });

@@ -1,5 +1,5 @@
 import { Modal } from "@mantine/core";
-import { type ReactNode, useEffect, useState } from "react";
+import { createContext, type ReactNode, use, useEffect, useState } from "react";
 import { client } from "../api/client";
 import { hasSessionEnded, useSessionEnded } from "../api/sessionEnd";
 import { useLanguage } from "../i18n";
@@ -11,15 +11,25 @@ type Props = {
 	onClose: () => void;
 	children: ReactNode;
 	size?: "xl";
-	/** locked is whether only its buttons close it: Escape and a click beside it would lose what it shows. */
-	locked?: boolean;
 	/** busy is whether nothing closes it. */
 	busy?: boolean;
 };
 
+const Lock = createContext<(locked: boolean) => void>(() => {});
+
+/** useLock keeps a window open for what is shown once: only its buttons close it, not Escape or a click beside it. */
+export function useLock() {
+	const lock = use(Lock);
+	useEffect(() => {
+		lock(true);
+		return () => lock(false);
+	}, [lock]);
+}
+
 /** Dialog is a modal window. Mantine's own header would be a second banner of the page, and it returns the focus only where the window stays mounted. */
-export function Dialog({ title, onClose, children, size, locked, busy }: Props) {
+export function Dialog({ title, onClose, children, size, busy }: Props) {
 	const { t } = useLanguage();
+	const [locked, setLocked] = useState(false);
 	useFocusReturn();
 	return (
 		<Modal.Root opened onClose={onClose} centered size={size} returnFocus={false} closeOnEscape={!locked && !busy} closeOnClickOutside={!locked && !busy}>
@@ -31,7 +41,7 @@ export function Dialog({ title, onClose, children, size, locked, busy }: Props) 
 				</div>
 				<Modal.Body>
 					<SessionEnd />
-					{children}
+					<Lock value={setLocked}>{children}</Lock>
 				</Modal.Body>
 			</Modal.Content>
 		</Modal.Root>

@@ -18,8 +18,8 @@ export const examplesQuery = (product: string) =>
 	queryOptions({
 		queryKey: ["event-types", "examples", product],
 		queryFn: async ({ signal }) => {
-			const pages = await Promise.all([product, "hub"].map((of) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 200, product: of } } }))));
-			return pages.flatMap(({ items }) => items.flatMap(({ name, example }) => (example ? [name] : [])));
+			const pages = await Promise.all([product, "hub"].map((of) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 200, product: of, example: true, brief: true } } }))));
+			return pages.flatMap(({ items }) => items.map(({ name }) => name));
 		},
 	});
 export const deleteEndpoint = (id: string) => bodyOf(client.DELETE("/api/v1/endpoints/{id}", at(id)));

@@ -1,1 +1,0 @@
-import{t as e}from"./client-DctOohi1.js";var t=t=>t instanceof e?t.problem?.errors?.map(e=>`${e.location.replace(/^body\./,``)} ${e.message}`).join(`; `)||t.problem?.detail||t.message:String(t);export{t};
