@@ -129,7 +129,7 @@ func TestLiveTailInABrowser(t *testing.T) {
 	c := start(t)
 	shop := c.shop(40)
 	visited := c.visited()
-	visited["key"] = shop.key
+	visited["key"], visited["token"] = shop.key, c.token
 	hubtest.RunInBrowser(t, "hub/console/browser/tail.mjs", visited)
 }
 

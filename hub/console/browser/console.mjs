@@ -29,6 +29,14 @@ export async function open(browser, path, options = {}) {
 	return page;
 }
 
+// api calls the hub's API as a program: what others do while a page is open.
+export async function api(method, path, body) {
+	const key = path.startsWith("/events") ? { "X-Integration-Key": place.key } : { Authorization: `Bearer ${place.token}` };
+	const answer = await fetch(`${place.url}/api/v1${path}`, { method, headers: { "Content-Type": "application/json", ...key }, body: body && JSON.stringify(body) });
+	if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+	return answer.json();
+}
+
 // shows waits until a text is on the page; else it is a failure.
 export async function shows(page, text, where = "body") {
 	const found = await page.locator(where).getByText(text).first().waitFor({ timeout: 45000 }).then(() => true, () => false);
@@ -38,6 +46,16 @@ export async function shows(page, text, where = "body") {
 // escapes closes a dialog: what opened it has the focus again.
 export async function escapes(page, opener) {
 	await page.keyboard.press("Escape");
+	await closed(page, opener);
+}
+
+// closes closes a dialog by its button, as what is shown once needs.
+export async function closes(page, opener) {
+	await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+	await closed(page, opener);
+}
+
+async function closed(page, opener) {
 	await page.getByRole("dialog").waitFor({ state: "hidden" });
 	expect(await opener.evaluate((element) => element === document.activeElement), `the focus is back on ${await opener.innerText()}, not on ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 80))}`);
 }

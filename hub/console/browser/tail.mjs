@@ -1,4 +1,4 @@
-import { expect, look, open, place, run, shows } from "./console.mjs";
+import { api, expect, look, open, place, run, shows } from "./console.mjs";
 
 const rows = (page) => page.locator("[data-row-link]");
 
@@ -80,4 +80,75 @@ async function fails(browser) {
 	await look(page, "deliveries-live-lost");
 }
 
-await run(watches, keepsUp, fails);
+// A hidden tab draws no frames: what comes is taken all the same.
+async function hides(browser) {
+	const page = await open(browser, "/deliveries");
+	await page.addInitScript(() => {
+		window.requestAnimationFrame = () => 0;
+		Object.defineProperty(document, "hidden", { get: () => true });
+	});
+	await page.goto(`${place.url}/deliveries?live=1`);
+	await page.locator("[data-tail=open]").waitFor();
+	await page.mouse.move(5, 5);
+	await publish("order.hidden", 1);
+	await page.locator("[data-row-link]", { hasText: "order.hidden" }).waitFor();
+}
+
+// A stream that was refused is opened again, and what came meanwhile is read; the end of the
+// session leads to the login.
+async function reopens(browser) {
+	const page = await open(browser, "/deliveries");
+	await page.route("**/api/v1/events/stream?*", (route) => route.fulfill({ status: 502, body: "" }));
+	await page.goto(`${place.url}/deliveries?live=1`);
+	await page.locator("[data-tail=lost]").waitFor();
+	await publish("order.missed", 1);
+	await page.unroute("**/api/v1/events/stream?*");
+	await page.locator("[data-tail=open]").waitFor();
+	await page.locator("[data-row-link]", { hasText: "order.missed" }).waitFor();
+	await page.getByRole("switch", { name: "Live" }).click();
+	await page.locator("[data-tail]").waitFor({ state: "detached" });
+	await page.context().clearCookies();
+	await page.getByRole("switch", { name: "Live" }).click();
+	await shows(page, "Your session has ended");
+}
+
+// A page that is read while a row changes does not bring back what the row was.
+async function keepsChanges(browser) {
+	await publish("order.more", 120);
+	while ((await api("GET", "/deliveries?event_type=order.more&status=delivered&limit=120")).items.length < 120);
+	const page = await open(browser, "/deliveries");
+	await page.addInitScript(() => {
+		const Source = window.EventSource;
+		window.came_ = [];
+		window.EventSource = class extends Source {
+			constructor(address) {
+				super(address);
+				this.addEventListener("delivery", ({ data }) => window.came_.push(data));
+			}
+		};
+	});
+	await page.goto(`${place.url}/deliveries?live=1`);
+	await page.locator("[data-tail=open]").waitFor();
+	await page.mouse.move(5, 5);
+	const row = page.locator("[role=row]").nth(3);
+	await page.locator("[data-row-link]", { hasText: "order.more" }).first().waitFor();
+	const id = (await row.locator("a").getAttribute("href")).match(/[0-9a-f-]{36}/)[0];
+	const attempts = async () => (await api("GET", `/deliveries/${id}`)).attempt_count;
+	const before = await attempts();
+	let answer;
+	await page.route("**/api/v1/deliveries?*cursor=*", (route) => new Promise((go) => { answer = () => go(route.continue()); }));
+	const asked = page.waitForRequest(/deliveries\?.*cursor=/);
+	const scroller = page.locator("[role=table]").locator("..");
+	await scroller.evaluate((element) => { element.scrollTop = element.scrollHeight; });
+	await asked;
+	await scroller.evaluate((element) => { element.scrollTop = 0; });
+	await api("POST", `/deliveries/${id}/retry`);
+	await page.waitForFunction(([id, count]) => window.came_.map((text) => JSON.parse(text)).some((row) => row.id === id && row.attempt_count === count && row.status === "delivered"), [id, before + 1]);
+	await page.waitForTimeout(1500); // the change was taken, where it is not held
+	answer();
+	await page.waitForFunction(() => ![...document.querySelectorAll("[role=status]")].some((element) => element.innerText.startsWith("100+")));
+	const changed = page.waitForFunction(([id, count]) => document.querySelector(`a[href*="${id}"]`)?.closest("[role=row]").innerText.includes(`${count} · 200`), [id, before + 1], { timeout: 10000 });
+	expect(await changed.then(() => true, () => false), "the row shows its last attempt");
+}
+
+await run(watches, hides, reopens, keepsChanges, keepsUp, fails);

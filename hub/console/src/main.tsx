@@ -6,9 +6,11 @@ import { RouterProvider } from "@tanstack/react-router";
 import { setNonce } from "get-nonce";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { ApiError, whenSessionEnds } from "./api/client";
+import { ApiError, whenSessionEnds, whenTokenIsRefused } from "./api/client";
+import { setSessionEnded } from "./api/sessionEnd";
 import { PreferencesProvider } from "./app/preferences";
 import { makeRouter } from "./app/router";
+import { sessionQuery } from "./app/session";
 import { cssVariables, theme } from "./app/theme";
 import { LanguageProvider, loadMessages, preferredLanguage } from "./i18n";
 
@@ -32,8 +34,19 @@ const router = makeRouter(queries);
 whenSessionEnds(() => {
 	const { href, pathname } = router.state.location;
 	if (pathname === "/login" || pathname.startsWith("/account/") || !queries.getQueryData(["session"])) return; // the shell's own check comes first
+	// What is typed in a window, or shown once, is not thrown away.
+	if (document.querySelector("[role=dialog][aria-modal=true]")) return setSessionEnded(true);
+	setSessionEnded(false);
 	queries.clear();
 	void router.navigate({ to: "/login", search: { to: href, ended: "1" }, replace: true });
+});
+
+whenTokenIsRefused(async () => {
+	const before = queries.getQueryData(sessionQuery.queryKey);
+	const session = await queries.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => undefined);
+	if (!session || session.operator.id === before?.operator.id) return session !== undefined;
+	window.location.reload(); // what is shown is not this operator's
+	return false;
 });
 
 const language = preferredLanguage();

@@ -57,7 +57,7 @@ func (b *bundle) fits(schema *huma.Schema, value any, what string) {
 var parameters = map[string]string{
 	"operators.list": "limit cursor", "operators.update": "id", "operators.delete": "id", "tokens.list": "limit cursor", "tokens.delete": "id",
 	"products.list": "limit cursor", "tenants.list": "limit cursor product q", "tenants.get": "id", "tenants.update": "id", "tenants.delete": "id", "products.delete": "name", "products.update": "name",
-	"event-types.list": "limit cursor product", "event-types.openapi": "product", "event-types.get": "id", "event-types.update": "id", "event-types.delete": "id",
+	"event-types.list": "limit cursor product example brief", "event-types.openapi": "product", "event-types.get": "id", "event-types.update": "id", "event-types.delete": "id",
 	"keys.list": "limit cursor tenant_id product environment", "keys.revoke": "id", "keys.rotate": "id",
 	"endpoints.list": "limit cursor tenant_id product environment enabled", "endpoints.get": "id", "endpoints.update": "id",
 	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id", "endpoints.recover": "id", "endpoints.check-signature": "id", "endpoints.match": "id",

@@ -22,6 +22,8 @@ type EventType struct {
 	Name        string    `json:"name" example:"order.created" doc:"The event_type of events; unique in the product"`
 	Description string    `json:"description" doc:"What happened, for receivers; may be empty" example:"An order was placed."`
 	EventTypeContent
+	HasSchema  bool       `json:"has_schema" doc:"Whether there is a schema, also where the list is brief"`
+	HasExample bool       `json:"has_example" doc:"Whether there is an example, also where the list is brief"`
 	Deprecated bool       `json:"deprecated" doc:"Receivers should not begin to use it"`
 	ReadOnly   bool       `json:"read_only" doc:"Comes from code: a hosted product's, or the hub's own"`
 	CreatedAt  *time.Time `json:"created_at" doc:"When it was made; null where it comes from code"`
@@ -57,6 +59,8 @@ type updateEventTypeInput struct {
 type listEventTypesInput struct {
 	httpx.PageQuery
 	Product string `query:"product" maxLength:"40" doc:"Only types of this product"`
+	Example bool   `query:"example" doc:"Only types that have an example"`
+	Brief   bool   `query:"brief" doc:"Leave out what is long: schema and example are null, has_schema and has_example say whether there are"`
 }
 
 type webhooksInput struct {
@@ -87,11 +91,11 @@ func (a *API) listEventTypes(ctx context.Context, in *listEventTypesInput) (*str
 	if after != nil && !hasBoth {
 		return nil, httpx.InvalidCursor()
 	}
-	types, err := a.deps.EventTypes.List(ctx, in.Product, product, name, in.Limit+1)
+	types, err := a.deps.EventTypes.List(ctx, registry.EventTypeFilter{Product: in.Product, WithExample: in.Example, Brief: in.Brief}, product, name, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
-	page := pageOf(types, in.PageQuery, eventTypeOf, func(last eventtype.Type) []byte { return []byte(last.Product + "\n" + last.Name) })
+	page := pageOf(types, in.PageQuery, listedTypeOf, func(last registry.ListedEventType) []byte { return []byte(last.Product + "\n" + last.Name) })
 	return &struct{ Body httpx.Page[EventType] }{page}, nil
 }
 
@@ -136,7 +140,7 @@ func (a *API) eventTypeDocument(ctx context.Context, in *webhooksInput) (*struct
 			return nil, err
 		}
 	}
-	types, err := a.deps.EventTypes.List(ctx, product.Name, "", "", registry.MaxEventTypesOfProduct)
+	types, err := a.deps.EventTypes.OfProduct(ctx, product.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -174,10 +178,12 @@ func (s EventTypeSettings) state() registry.EventTypeState {
 	return registry.EventTypeState{Description: s.Description, Schema: s.Schema, Example: s.Example, Deprecated: s.Deprecated}
 }
 
-func eventTypeOf(t eventtype.Type) EventType {
+func eventTypeOf(t eventtype.Type) EventType { return listedTypeOf(registry.ListedOf(t)) }
+
+func listedTypeOf(t registry.ListedEventType) EventType {
 	return EventType{
 		ID: t.ID, Product: t.Product, Name: t.Name, Description: t.Description, EventTypeContent: EventTypeContent{Schema: orNull(t.Schema), Example: orNull(t.Example)},
-		Deprecated: t.Deprecated, ReadOnly: t.ReadOnly, CreatedAt: nilIfZero(t.CreatedAt), UpdatedAt: nilIfZero(t.UpdatedAt),
+		HasSchema: t.HasSchema, HasExample: t.HasExample, Deprecated: t.Deprecated, ReadOnly: t.ReadOnly, CreatedAt: nilIfZero(t.CreatedAt), UpdatedAt: nilIfZero(t.UpdatedAt),
 	}
 }
 

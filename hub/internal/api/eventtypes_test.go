@@ -55,6 +55,36 @@ func TestEventTypes(t *testing.T) {
 	b.refused(404, "not_found", "DELETE", path, b.admin, "")
 }
 
+// A brief list leaves out what is long and says that it is there; types without an example take no
+// place of those that have one, also among the types that come from code.
+func TestEventTypesAreListedBriefly(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	b.eventType(`"name":"order.created","schema":` + orderSchema + `,"example":{"customer":{"age":1}}`)
+	b.eventType(`"name":"order.kept"`)
+	b.eventType(`"name":"order.paid","schema":` + orderSchema)
+	list := func(query string) (found []string) {
+		for _, item := range items(b.ok(200, "GET", "/event-types?"+query, b.support, "")) {
+			found = append(found, fmt.Sprintf("%v %v %v %v %v", item["name"], item["has_schema"], item["has_example"], item["schema"] == nil, item["example"] == nil))
+		}
+		return found
+	}
+	require.Equal(t, []string{"order.created true true false false", "order.kept false false true true", "order.paid true false false true"}, list("product=shop"))
+	require.Equal(t, []string{"order.created true true true true", "order.kept false false true true", "order.paid true false true true"}, list("product=shop&brief=true"))
+	require.Equal(t, []string{"order.created true true true true"}, list("product=shop&brief=true&example=true&limit=1"))
+
+	all := items(b.ok(200, "GET", "/event-types?product=hub&limit=200", b.support, ""))
+	require.NotEmpty(t, all)
+	var with []string
+	for _, item := range all {
+		require.Equal(t, []any{item["schema"] != nil, item["example"] != nil}, []any{item["has_schema"], item["has_example"]})
+		if item["example"] != nil {
+			with = append(with, fmt.Sprintf("%v true true true true", item["name"]))
+		}
+	}
+	require.Equal(t, with, list("product=hub&brief=true&example=true&limit=200"))
+}
+
 func marshalled(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)

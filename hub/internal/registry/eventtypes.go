@@ -138,21 +138,69 @@ func (e *EventTypes) Find(ctx context.Context, product, name string) (found even
 	return eventTypeOf(row), true, nil
 }
 
-// List returns up to limit types, by product and name, that follow a product and name. An
-// empty product is all of them.
-func (e *EventTypes) List(ctx context.Context, product, afterProduct, afterName string, limit int) ([]eventtype.Type, error) {
+// EventTypeFilter chooses the types of a list, and what of them is read.
+type EventTypeFilter struct {
+	Product     string // "" = all
+	WithExample bool   // only types that have an example
+	Brief       bool   // without schemas and examples
+}
+
+// ListedEventType is a type in a list, which may leave out its schema and example.
+type ListedEventType struct {
+	eventtype.Type
+	HasSchema, HasExample bool
+}
+
+// List returns up to limit types, by product and name, that follow a product and name.
+func (e *EventTypes) List(ctx context.Context, filter EventTypeFilter, afterProduct, afterName string, limit int) ([]ListedEventType, error) {
 	rows, err := dbgen.New(e.db).ListEventTypes(ctx, dbgen.ListEventTypesParams{
-		Product: pointer.NilIfZero(product), AfterProduct: afterProduct, AfterName: afterName, RowLimit: int32(limit),
+		Product: pointer.NilIfZero(filter.Product), Brief: filter.Brief, WithExample: filter.WithExample,
+		AfterProduct: afterProduct, AfterName: afterName, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Wrap("listing event types", err)
 	}
-	list := e.code.All(product, afterProduct, afterName)
+	list := make([]ListedEventType, 0, len(rows))
 	for _, row := range rows {
-		list = append(list, eventTypeOf(row))
+		list = append(list, ListedEventType{
+			Type: eventTypeOf(dbgen.EventType{
+				ID: row.ID, Product: row.Product, Name: row.Name, Description: row.Description, Schema: pointer.NilIfZero(row.Schema), Example: pointer.NilIfZero(row.Example),
+				Deprecated: row.Deprecated, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+			}),
+			HasSchema: row.HasSchema, HasExample: row.HasExample,
+		})
 	}
-	slices.SortFunc(list, eventtype.Compare)
+	// Before the cut: a type that is left out must not take the place of one that is not.
+	for _, t := range e.code.All(filter.Product, afterProduct, afterName) {
+		if filter.WithExample && t.Example == nil {
+			continue
+		}
+		listed := ListedOf(t)
+		if filter.Brief {
+			listed.Schema, listed.Example = nil, nil
+		}
+		list = append(list, listed)
+	}
+	slices.SortFunc(list, func(a, b ListedEventType) int { return eventtype.Compare(a.Type, b.Type) })
 	return list[:min(len(list), limit)], nil
+}
+
+// ListedOf returns a type as lists have it, with everything.
+func ListedOf(t eventtype.Type) ListedEventType {
+	return ListedEventType{Type: t, HasSchema: t.Schema != nil, HasExample: t.Example != nil}
+}
+
+// OfProduct returns every type of a product, by name.
+func (e *EventTypes) OfProduct(ctx context.Context, product string) ([]eventtype.Type, error) {
+	listed, err := e.List(ctx, EventTypeFilter{Product: product}, "", "", MaxEventTypesOfProduct)
+	if err != nil {
+		return nil, err
+	}
+	types := make([]eventtype.Type, len(listed))
+	for i, t := range listed {
+		types[i] = t.Type
+	}
+	return types, nil
 }
 
 // Update replaces everything but the product and the name, and reports whether that changed

@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
+import { setSessionEnded } from "./sessionEnd";
 
 // The document's types under the names that screens use.
 export type Problem = components["schemas"]["Problem"];
@@ -32,7 +33,27 @@ export function whenSessionEnds(act: () => void) {
 	onSessionEnd = act;
 }
 
-export const client = createClient<paths>({ baseUrl: "/", credentials: "same-origin" });
+let onTokenRefused = async () => false;
+
+/** whenTokenIsRefused sets what happens when the session has another token, after a login in another tab. It returns whether the write can be sent again. */
+export function whenTokenIsRefused(act: () => Promise<boolean>) {
+	onTokenRefused = act;
+}
+
+async function send(request: Request): Promise<Response> {
+	if (request.method === "GET") return fetch(request);
+	const { url, method, headers, credentials, signal } = request;
+	const body = (await request.text()) || undefined;
+	const write = () => fetch(url, { method, headers, credentials, signal, body });
+	const response = await write();
+	if (response.status !== 403) return response;
+	const problem = (await response.clone().json().catch(() => undefined)) as Problem | undefined;
+	if (problem?.code !== "csrf_token" || !(await onTokenRefused())) return response;
+	headers.set("X-CSRF-Token", csrfToken);
+	return write();
+}
+
+export const client = createClient<paths>({ baseUrl: "/", credentials: "same-origin", fetch: send });
 
 client.use({
 	onRequest({ request }) {
@@ -45,6 +66,7 @@ client.use({
 	onResponse({ response, schemaPath, request }) {
 		const isLogin = schemaPath === "/api/v1/session" && request.method === "POST";
 		if (response.status === 401 && !isLogin) onSessionEnd();
+		else if (response.ok) setSessionEnded(false);
 	},
 });
 

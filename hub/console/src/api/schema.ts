@@ -1117,6 +1117,8 @@ export interface components {
             deprecated: boolean;
             description: string;
             example?: unknown;
+            has_example: boolean;
+            has_schema: boolean;
             id: string;
             name: string;
             product: string;
@@ -2357,6 +2359,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 product?: string;
+                example?: boolean;
+                brief?: boolean;
             };
             header?: never;
             path?: never;

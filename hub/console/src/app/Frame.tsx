@@ -1,11 +1,15 @@
 import { Outlet, useNavigate, useRouterState, useSearch } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { useLanguage } from "../i18n";
+import layout from "../ui/layout.module.css";
 import { Loading } from "../ui/states";
+import { absoluteTime } from "../ui/Time";
 import { EnvironmentSwitch } from "./EnvironmentSwitch";
 import classes from "./Frame.module.css";
+import { usePreferences } from "./preferences";
 import { parseSearch, stringifySearch } from "./search";
 import { useShortcuts } from "./shortcuts";
+import { useOutdated } from "./useOutdated";
 
 const Help = lazy(() => import("./Help").then(({ Help }) => ({ default: Help })));
 
@@ -50,12 +54,26 @@ export function Frame({ navigation, account, searchLabel, onSearch }: Props) {
 			</header>
 			{navigation}
 			<main id="content" className={classes.content} tabIndex={-1}>
+				<Outdated />
 				<Suspense fallback={<Loading />}>
 					<Outlet />
 				</Suspense>
 			</main>
 			<Suspense>{helpOpen && <Help onClose={() => setHelpOpen(false)} />}</Suspense>
 		</div>
+	);
+}
+
+/** Outdated says since when what the page shows is not current. */
+function Outdated() {
+	const { t, language } = useLanguage();
+	const { utc } = usePreferences();
+	const since = useOutdated();
+	if (since === 0) return null;
+	return (
+		<p role="status" className={layout.bad}>
+			{t.states.outdated(absoluteTime(language, utc, new Date(since)))}
+		</p>
 	);
 }
 

@@ -15,6 +15,9 @@ function stored(): Preferences {
 	}
 }
 
+/** prefersUTC is for what reads an address: the preference outside of components. */
+export const prefersUTC = (): boolean => stored().utc;
+
 export function PreferencesProvider({ children }: { children: ReactNode }) {
 	const [current, setCurrent] = useState(stored);
 	const change = (changed: Partial<Preferences>) => {

@@ -13,7 +13,7 @@ import { journeySearch } from "../screens/journey/search";
 import { keysSearch } from "../screens/keys/search";
 import { mailSearch } from "../screens/mail/search";
 import { overviewSearch } from "../screens/overview/search";
-import { replaysSearch } from "../screens/replays/search";
+import { replayFormSearch } from "../screens/replays/search";
 import { tenantsSearch } from "../screens/tenants/search";
 import { Crashed, Loading, Missing } from "../ui/states";
 import { hostedProducts, type ProductName } from "./hosted";
@@ -140,7 +140,7 @@ const eventType = createRoute({
 const replays = createRoute({
 	getParentRoute: () => shell,
 	path: "/replays",
-	validateSearch: replaysSearch,
+	validateSearch: replayFormSearch,
 	loader: loadScreenTexts,
 	component: lazyRouteComponent(() => import("../screens/replays/Replays"), "Replays"),
 });

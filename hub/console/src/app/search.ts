@@ -1,4 +1,6 @@
 import type { Token } from "../ui/FilterBar";
+import { instantOf } from "./instant";
+import { prefersUTC } from "./preferences";
 
 // The URL's search: plain name=value pairs, checked by each route; what is not valid or is the
 // default is dropped.
@@ -27,11 +29,13 @@ export function matching(pattern: RegExp, value: unknown): string | undefined {
 
 export const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** time returns a time as it is in the address: shared links have absolute times. */
-export function time(value: unknown): string | undefined {
-	if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d/.test(value)) return undefined;
-	const at = new Date(value);
-	return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+/** time returns a time as it is in the address: shared links have absolute times. What was typed is in the zone that this browser's user chose. */
+export const time = (value: unknown): string | undefined => (typeof value === "string" ? instantOf(value, prefersUTC()) : undefined);
+
+/** ignoredOf returns the filters of the address that were not kept, as name:value: without them more is found than was asked for. */
+export function ignoredOf(names: readonly string[], search: Record<string, unknown>, kept: Record<string, unknown>): string | undefined {
+	const ignored = names.filter((name) => typeof search[name] === "string" && search[name] !== "" && kept[name] === undefined).map((name) => `${name}:${search[name]}`);
+	return ignored.length > 0 ? ignored.join(", ").slice(0, 200) : matching(/^.{1,200}$/, search.ignored);
 }
 
 /**

@@ -59,6 +59,8 @@ export const messages = {
 		errorTitle: "This could not be loaded",
 		unreachable: "The hub does not respond.",
 		retry: "Try again",
+		outdated: (time: string) => `Not current since ${time}: the hub could not be read again.`,
+		sessionEnded: "Your session ended. Log in in a new tab, then send again.",
 		requestId: "Request id",
 		nothingTitle: "Nothing matches these filters",
 		nothing: "Remove a filter, or look further back in time.",

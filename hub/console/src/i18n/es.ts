@@ -60,6 +60,8 @@ export const messages: Messages = {
 		errorTitle: "No se pudo cargar",
 		unreachable: "El hub no responde.",
 		retry: "Intentar de nuevo",
+		outdated: (time) => `Sin actualizar desde ${time}: no se pudo leer de nuevo.`,
+		sessionEnded: "Su sesión terminó. Inicie sesión en una pestaña nueva y envíe de nuevo.",
 		requestId: "Id de la petición",
 		nothingTitle: "Nada coincide con estos filtros",
 		nothing: "Quite un filtro o busque más atrás en el tiempo.",

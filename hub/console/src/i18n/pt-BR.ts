@@ -60,6 +60,8 @@ export const messages: Messages = {
 		errorTitle: "Não foi possível carregar",
 		unreachable: "O hub não responde.",
 		retry: "Tentar de novo",
+		outdated: (time) => `Desatualizado desde ${time}: não foi possível ler de novo.`,
+		sessionEnded: "Sua sessão terminou. Entre em uma nova aba e envie de novo.",
 		requestId: "Id da requisição",
 		nothingTitle: "Nada corresponde a estes filtros",
 		nothing: "Remova um filtro ou procure mais para trás no tempo.",

@@ -10,7 +10,7 @@ const namesQuery = (products: (string | undefined)[]) =>
 	queryOptions({
 		queryKey: ["event-types", "names", products],
 		queryFn: async ({ signal }) => {
-			const pages = await Promise.all(products.map((product) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { product, limit: 200 } } }))));
+			const pages = await Promise.all(products.map((product) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { product, limit: 200, brief: true } } }))));
 			return pages.flatMap(({ items }) => items.map(({ name }) => name));
 		},
 	});

@@ -3,7 +3,7 @@ import { type UseMutationResult, useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useId, useState } from "react";
 import { useLanguage } from "../i18n";
 import { Copy } from "./Copy";
-import { Dialog } from "./Dialog";
+import { Dialog, useLock } from "./Dialog";
 import { detailOf } from "./errors";
 import classes from "./Form.module.css";
 import layout from "./layout.module.css";
@@ -57,7 +57,7 @@ export function FormDialog<T>(props: DialogProps<T>) {
 		},
 	});
 	return (
-		<Dialog title={props.title} onClose={props.onClose}>
+		<Dialog title={props.title} onClose={props.onClose} busy={act.isPending}>
 			{act.isSuccess && props.result ? (
 				<div className={classes.form}>{props.result(act.data)}</div>
 			) : (
@@ -87,6 +87,7 @@ export function ConfirmDialog<T>(props: ConfirmProps<T>) {
 /** Secret shows what is never shown again. */
 export function Secret({ text, value, label, onClose }: { text: string; value: string; label: string; onClose: () => void }) {
 	const { t } = useLanguage();
+	useLock();
 	return (
 		<>
 			<p>{text}</p>

@@ -2,6 +2,7 @@ import type { InfiniteData, UseInfiniteQueryResult, UseQueryResult } from "@tans
 import type { ReactNode } from "react";
 import { useLanguage } from "../i18n";
 import layout from "./layout.module.css";
+import { everything, moreOf } from "./more";
 import { PageTitle } from "./PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "./states";
 import { type Column, VirtualTable } from "./VirtualTable";
@@ -53,9 +54,7 @@ export function ListScreen<R>(props: Props<R>) {
 						keyOf={props.keyOf}
 						rows={rows}
 						first={0}
-						hasNext={hasNext}
-						fetchNext={() => "fetchNextPage" in list && !list.isFetching && void list.fetchNextPage()}
-						fetchPrevious={() => {}}
+						more={"fetchNextPage" in list ? moreOf(list) : everything}
 					/>
 				) : props.filtered ? (
 					<NothingMatches onClear={() => props.onClear?.()} />

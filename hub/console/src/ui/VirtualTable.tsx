@@ -2,6 +2,7 @@ import { Skeleton } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
 import { useShortcuts } from "../app/shortcuts";
+import { type More, MoreFailed } from "./more";
 import classes from "./VirtualTable.module.css";
 
 export type Column<R> = { title: string; width: string; cell: (row: R) => ReactNode };
@@ -13,9 +14,7 @@ type Props<R> = {
 	rows: R[];
 	first: number;
 	keyOf: (row: R) => string;
-	hasNext: boolean;
-	fetchNext: () => void;
-	fetchPrevious: () => void;
+	more: More;
 };
 
 const rowHeight = 40; // px
@@ -25,7 +24,7 @@ const rowHeight = 40; // px
  * fetched again when they come into view. j and k move between rows, Enter opens: the focus is
  * on the row's link, which its cell marks with data-row-link.
  */
-export function VirtualTable<R>({ label, columns, rows, first, keyOf, hasNext, fetchNext, fetchPrevious }: Props<R>) {
+export function VirtualTable<R>({ label, columns, rows, first, keyOf, more: { hasNext, fetchNext, fetchPrevious, failed } }: Props<R>) {
 	const scroller = useRef<HTMLDivElement>(null);
 	const [active, setActive] = useState(-1);
 	const count = first + rows.length;
@@ -56,43 +55,46 @@ export function VirtualTable<R>({ label, columns, rows, first, keyOf, hasNext, f
 
 	const grid = { "--columns": columns.map((column) => column.width).join(" ") } as CSSProperties;
 	return (
-		<div ref={scroller} className={classes.scroller}>
-			<div role="table" aria-label={label} aria-rowcount={hasNext ? -1 : count + 1} className={classes.table} style={grid}>
-				<div role="rowgroup" className={classes.head}>
-					<div role="row" aria-rowindex={1} className={classes.row}>
-						{columns.map((column) => (
-							<div key={column.title} role="columnheader">
-								{column.title}
-							</div>
-						))}
+		<>
+			<div ref={scroller} className={classes.scroller}>
+				<div role="table" aria-label={label} aria-rowcount={hasNext ? -1 : count + 1} className={classes.table} style={grid}>
+					<div role="rowgroup" className={classes.head}>
+						<div role="row" aria-rowindex={1} className={classes.row}>
+							{columns.map((column) => (
+								<div key={column.title} role="columnheader">
+									{column.title}
+								</div>
+							))}
+						</div>
+					</div>
+					<div role="rowgroup" className={classes.body} style={{ height: virtual.getTotalSize() }}>
+						{visible.map(({ index, key, start }) => {
+							const row = rows[index - first];
+							return (
+								<div
+									key={key}
+									role="row"
+									aria-rowindex={index + 2}
+									className={classes.row}
+									style={{ transform: `translateY(${start}px)` }}
+									onFocus={() => setActive(index)}
+									onClick={(event) => {
+										const target = event.target as HTMLElement;
+										if (!target.closest("a,button") && !window.getSelection()?.toString()) event.currentTarget.querySelector<HTMLElement>("[data-row-link]")?.click();
+									}}
+								>
+									{columns.map((column) => (
+										<div key={column.title} role="cell">
+											{row ? column.cell(row) : <Skeleton height={12} width="60%" />}
+										</div>
+									))}
+								</div>
+							);
+						})}
 					</div>
 				</div>
-				<div role="rowgroup" className={classes.body} style={{ height: virtual.getTotalSize() }}>
-					{visible.map(({ index, key, start }) => {
-						const row = rows[index - first];
-						return (
-							<div
-								key={key}
-								role="row"
-								aria-rowindex={index + 2}
-								className={classes.row}
-								style={{ transform: `translateY(${start}px)` }}
-								onFocus={() => setActive(index)}
-								onClick={(event) => {
-									const target = event.target as HTMLElement;
-									if (!target.closest("a,button") && !window.getSelection()?.toString()) event.currentTarget.querySelector<HTMLElement>("[data-row-link]")?.click();
-								}}
-							>
-								{columns.map((column) => (
-									<div key={column.title} role="cell">
-										{row ? column.cell(row) : <Skeleton height={12} width="60%" />}
-									</div>
-								))}
-							</div>
-						);
-					})}
-				</div>
 			</div>
-		</div>
+			{failed && <MoreFailed {...failed} />}
+		</>
 	);
 }

@@ -7,6 +7,7 @@ package dbgen
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -165,22 +166,46 @@ func (q *Queries) EventTypeForUpdate(ctx context.Context, id uuid.UUID) (EventTy
 }
 
 const listEventTypes = `-- name: ListEventTypes :many
-select id, product, name, description, schema, example, deprecated, created_at, updated_at from hub.event_types
-where ($1::text is null or product = $1)
-  and (product, name) > ($2::text, $3::text)
-order by product, name limit $4
+select id, product, name, description, deprecated, created_at, updated_at,
+    coalesce(case when not $1::bool then schema end, '')::text as schema,
+    coalesce(case when not $1::bool then example end, '')::text as example,
+    (schema is not null)::bool as has_schema, (example is not null)::bool as has_example
+from hub.event_types
+where ($2::text is null or product = $2)
+  and (not $3::bool or example is not null)
+  and (product, name) > ($4::text, $5::text)
+order by product, name limit $6
 `
 
 type ListEventTypesParams struct {
+	Brief        bool
 	Product      *string
+	WithExample  bool
 	AfterProduct string
 	AfterName    string
 	RowLimit     int32
 }
 
-func (q *Queries) ListEventTypes(ctx context.Context, arg ListEventTypesParams) ([]EventType, error) {
+type ListEventTypesRow struct {
+	ID          uuid.UUID
+	Product     string
+	Name        string
+	Description string
+	Deprecated  bool
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	Schema      string
+	Example     string
+	HasSchema   bool
+	HasExample  bool
+}
+
+// An empty schema or example is none, or was not asked for.
+func (q *Queries) ListEventTypes(ctx context.Context, arg ListEventTypesParams) ([]ListEventTypesRow, error) {
 	rows, err := q.db.Query(ctx, listEventTypes,
+		arg.Brief,
 		arg.Product,
+		arg.WithExample,
 		arg.AfterProduct,
 		arg.AfterName,
 		arg.RowLimit,
@@ -189,19 +214,21 @@ func (q *Queries) ListEventTypes(ctx context.Context, arg ListEventTypesParams) 
 		return nil, err
 	}
 	defer rows.Close()
-	items := []EventType{}
+	items := []ListEventTypesRow{}
 	for rows.Next() {
-		var i EventType
+		var i ListEventTypesRow
 		if err := rows.Scan(
 			&i.ID,
 			&i.Product,
 			&i.Name,
 			&i.Description,
-			&i.Schema,
-			&i.Example,
 			&i.Deprecated,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Schema,
+			&i.Example,
+			&i.HasSchema,
+			&i.HasExample,
 		); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,12 @@
 -- name: ListEventTypes :many
-select * from hub.event_types
+-- An empty schema or example is none, or was not asked for.
+select id, product, name, description, deprecated, created_at, updated_at,
+    coalesce(case when not sqlc.arg(brief)::bool then schema end, '')::text as schema,
+    coalesce(case when not sqlc.arg(brief)::bool then example end, '')::text as example,
+    (schema is not null)::bool as has_schema, (example is not null)::bool as has_example
+from hub.event_types
 where (sqlc.narg(product)::text is null or product = sqlc.narg(product))
+  and (not sqlc.arg(with_example)::bool or example is not null)
   and (product, name) > (sqlc.arg(after_product)::text, sqlc.arg(after_name)::text)
 order by product, name limit sqlc.arg(row_limit);
 

@@ -9,6 +9,7 @@ import { DeliveryFilters } from "../../ui/deliveries/Filters";
 import { pageSize } from "../../ui/deliveries/paging";
 import { type DeliverySearch, deliverySearch, filterNames, tokensOf } from "../../ui/deliveries/search";
 import layout from "../../ui/layout.module.css";
+import { moreOf } from "../../ui/more";
 import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { VirtualTable } from "../../ui/VirtualTable";
@@ -81,9 +82,7 @@ export function AccountLog() {
 						keyOf={(row) => row.id}
 						first={first}
 						rows={pages.flatMap((part) => part.rows)}
-						hasNext={list.hasNextPage}
-						fetchNext={() => !list.isFetching && void list.fetchNextPage()}
-						fetchPrevious={() => !list.isFetching && void list.fetchPreviousPage()}
+						more={moreOf(list)}
 					/>
 				) : tokensOf(filters).length > 0 || phone ? (
 					<NothingMatches onClear={clear} />

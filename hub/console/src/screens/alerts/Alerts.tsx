@@ -173,7 +173,7 @@ function Editing({ alert, onClose, onDone }: { alert: Alert; onClose: () => void
 			title={screens.endpoints.edit}
 			onClose={onClose}
 			onDone={onDone}
-			send={(values) => updateAlert(alert.id, settingsOf(values))}
+			send={(values) => updateAlert(alert, settingsOf(values))}
 		>
 			<Fields kind={alert.kind} alert={alert} />
 		</FormDialog>

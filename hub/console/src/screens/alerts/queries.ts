@@ -1,6 +1,7 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { bodyOf, client } from "../../api/client";
 import type { paths } from "../../api/schema";
+import { rebase } from "../../ui/rebase";
 
 export type Alert = paths["/api/v1/alerts"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
 export type Draft = paths["/api/v1/alerts"]["post"]["requestBody"]["content"]["application/json"];
@@ -14,7 +15,14 @@ export const alertsQuery = infiniteQueryOptions({
 });
 
 export const createAlert = (body: Draft) => bodyOf(client.POST("/api/v1/alerts", { body }));
-export const updateAlert = (id: string, body: Settings) => bodyOf(client.PUT("/api/v1/alerts/{id}", { params: { path: { id } }, body }));
+
+/** updateAlert changes what the form changed: the hub may have disabled the alert meanwhile. */
+export async function updateAlert(shown: Alert, settings: Settings) {
+	const at = { params: { path: { id: shown.id } } };
+	const body = rebase(settings, shown, await bodyOf(client.GET("/api/v1/alerts/{id}", at)));
+	return bodyOf(client.PUT("/api/v1/alerts/{id}", { ...at, body }));
+}
+
 export const deleteAlert = (id: string) => bodyOf(client.DELETE("/api/v1/alerts/{id}", { params: { path: { id } } }));
 export const rotateSecret = (id: string, overlap_seconds: number) => bodyOf(client.POST("/api/v1/alerts/{id}/rotate-secret", { params: { path: { id } }, body: { overlap_seconds } }));
 export const testAlert = (id: string) => bodyOf(client.POST("/api/v1/alerts/{id}/test", { params: { path: { id } } }));

@@ -9,9 +9,9 @@ import { DeliveryFilters } from "../../ui/deliveries/Filters";
 import { pageSize, type Row } from "../../ui/deliveries/paging";
 import { type DeliverySearch, deliverySearch, tokensOf } from "../../ui/deliveries/search";
 import layout from "../../ui/layout.module.css";
+import { type More, moreOf } from "../../ui/more";
 import { PageTitle } from "../../ui/PageTitle";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
-import { TenantName } from "../../ui/TenantName";
 import { VirtualTable } from "../../ui/VirtualTable";
 import { askedKey } from "../lookup/queries";
 import { TailStatus } from "./TailStatus";
@@ -85,9 +85,7 @@ export function Deliveries() {
 					<Rows
 						first={first === 0 ? 0 : first + newRows}
 						rows={first === 0 ? [...tail.rows, ...pages.flatMap((part) => part.rows)] : pages.flatMap((part) => part.rows)}
-						hasNext={list.hasNextPage}
-						fetchNext={() => !list.isFetching && void list.fetchNextPage()}
-						fetchPrevious={() => !list.isFetching && void list.fetchPreviousPage()}
+						more={moreOf(list)}
 					/>
 				) : tokens.length > 0 ? (
 					<NothingMatches onClear={clear} />
@@ -101,7 +99,7 @@ export function Deliveries() {
 	);
 }
 
-type RowsProps = { first: number; rows: Row[]; hasNext: boolean; fetchNext: () => void; fetchPrevious: () => void };
+type RowsProps = { first: number; rows: Row[]; more: More };
 
 function Rows(props: RowsProps) {
 	const { t } = useLanguage();
@@ -111,7 +109,7 @@ function Rows(props: RowsProps) {
 				{row.event_type}
 			</Link>
 		),
-		(row) => <TenantName id={row.tenant_id} />,
+		(row) => (row.tenant_id ? <span title={row.tenant_id}>{row.tenant_name}</span> : <span className="quiet">–</span>),
 	);
 	return <VirtualTable label={t.deliveries.title} columns={columns} keyOf={(row) => row.id} {...props} />;
 }

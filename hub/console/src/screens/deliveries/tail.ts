@@ -1,6 +1,6 @@
 import { type InfiniteData, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { type RefObject, useEffect, useRef, useState } from "react";
-import type { Environment } from "../../api/client";
+import { bodyOf, client, type Environment } from "../../api/client";
 import { filtersOf } from "../../ui/deliveries/apiFilters";
 import { type Listed, type Page, type Row, rowOf } from "../../ui/deliveries/paging";
 import type { DeliverySearch } from "../../ui/deliveries/search";
@@ -21,6 +21,7 @@ const keptRows = 500; // shown and held, each
 const gatherFor = 250; // ms
 const gatherSlowly = 1000; // ms, while the browser draws fewer than minFrames
 const minFrames = 50; // per second
+const reopenAfter = 2000; // ms
 
 const newestFirst = (a: Row, b: Row) => (a.id < b.id ? 1 : -1);
 
@@ -54,21 +55,27 @@ export function useTail(enabled: boolean, environment: Environment, filters: Del
 		setState("connecting");
 		const params = new URLSearchParams();
 		for (const [name, value] of Object.entries(filtersOf(environment, filters))) if (value !== undefined) params.set(name, String(value));
-		const source = new EventSource(`/api/v1/events/stream?${params}`);
-		source.onopen = () => setState("open");
-		source.onerror = () => setState("lost");
 		const gathered = new Map<string, Row>();
+		let missed = 0; // rows that were too many to gather
 		let timer = 0;
+		let frame = 0;
 		const isRead = () => {
 			const element = panel.current;
 			return !element || element.matches(":hover") || element.contains(document.activeElement) || (element.firstElementChild?.scrollTop ?? 0) > 4;
 		};
+		const wait = () => {
+			// Tabs that are not seen draw no frames.
+			timer ||= window.setTimeout(() => (document.hidden ? flush() : (frame = requestAnimationFrame(flush))), slow.current ? gatherSlowly : gatherFor);
+		};
 		const flush = () => {
 			timer = 0;
+			if (queries.isFetching({ queryKey, exact: true }) > 0) return wait(); // a page that arrives puts back what its list was
 			const rows = new Map(gathered);
+			const lacking = missed;
 			gathered.clear();
+			missed = 0;
 			updatePages(rows);
-			setShown((was) => merged(was, rows, isRead()));
+			setShown((was) => merged({ ...was, dropped: was.dropped + lacking }, rows, isRead()));
 		};
 		const updatePages = (rows: Map<string, Row>) =>
 			queries.setQueryData<InfiniteData<Page>>(queryKey, (data) => {
@@ -76,18 +83,26 @@ export function useTail(enabled: boolean, environment: Environment, filters: Del
 				const pages = data.pages.map((page) => (page.rows.some((row) => rows.has(row.id)) ? { ...page, rows: page.rows.map((row) => taken(rows, row)) } : page));
 				return { ...data, pages };
 			});
-		source.addEventListener("delivery", (message: MessageEvent<string>) => {
+		const gather = (message: MessageEvent<string>) => {
 			const row = rowOf(JSON.parse(message.data) as Listed);
+			gathered.delete(row.id);
 			gathered.set(row.id, row);
-			timer ||= window.setTimeout(() => requestAnimationFrame(flush), slow.current ? gatherSlowly : gatherFor);
-		});
+			for (const [oldest] of gathered.size > keptRows ? gathered : []) {
+				gathered.delete(oldest);
+				missed++;
+				break;
+			}
+			wait();
+		};
+		const close = openStream(`/api/v1/events/stream?${params}`, setState, gather, () => void queries.resetQueries({ queryKey, exact: true }));
 		const stopCounting = countFrames((frames) => {
 			slow.current = frames < minFrames;
 			setSlow(slow.current);
 		});
 		return () => {
-			source.close();
+			close();
 			window.clearTimeout(timer);
+			cancelAnimationFrame(frame);
 			stopCounting();
 		};
 	}, [enabled, key]);
@@ -106,6 +121,40 @@ export function useTail(enabled: boolean, environment: Environment, filters: Del
 			});
 		},
 		clear: () => setShown(nothing),
+	};
+}
+
+/**
+ * openStream watches an address. The browser comes back by itself where the connection broke, but
+ * not where a response was refused: then it is opened again here, and onBack reads what came
+ * meanwhile. It returns what closes it.
+ */
+function openStream(address: string, onState: (state: Tail["state"]) => void, onDelivery: (message: MessageEvent<string>) => void, onBack: () => void): () => void {
+	let source: EventSource;
+	let timer = 0;
+	let closed = false;
+	const open = (again: boolean) => {
+		source = new EventSource(address);
+		source.onopen = () => {
+			onState("open");
+			if (again) onBack();
+		};
+		source.onerror = () => {
+			onState("lost");
+			if (source.readyState === EventSource.CLOSED) timer = window.setTimeout(() => void reopen(), reopenAfter);
+		};
+		source.addEventListener("delivery", onDelivery);
+	};
+	const reopen = async () => {
+		// Scripts do not see why the stream was refused; where the session ended, this leads to the login.
+		await bodyOf(client.GET("/api/v1/session")).catch(() => {});
+		if (!closed) open(true);
+	};
+	open(false);
+	return () => {
+		closed = true;
+		window.clearTimeout(timer);
+		source.close();
 	};
 }
 

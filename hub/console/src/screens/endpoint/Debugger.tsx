@@ -4,6 +4,7 @@ import { useScreenTexts } from "../../i18n/screens";
 import { Area, Form, type Values } from "../../ui/Form";
 import layout from "../../ui/layout.module.css";
 import { Status } from "../../ui/Status";
+import { TimeField, useInstant } from "../../ui/TimeField";
 import { checkSignature, type SignatureCheck } from "./queries";
 
 const shapes = { passed: "delivered", failed: "failed", unknown: "pending" };
@@ -11,11 +12,11 @@ const shapes = { passed: "delivered", failed: "failed", unknown: "pending" };
 /** Debugger takes a webhook as its receiver got it, and shows which step of verifying it fails. */
 export function Debugger({ id }: { id: string }) {
 	const screens = useScreenTexts();
+	const instant = useInstant();
 	const check = useMutation({
 		gcTime: 0, // what was pasted is not kept
 		mutationFn: ({ text, maybe, raw }: Values) => {
-			const received = maybe("received");
-			return checkSignature(id, { headers: text("headers"), body: raw("body"), secret: maybe("secret"), received_at: received && new Date(received).toISOString() });
+			return checkSignature(id, { headers: text("headers"), body: raw("body"), secret: maybe("secret"), received_at: instant(maybe("received")) });
 		},
 	});
 	return (
@@ -26,7 +27,7 @@ export function Debugger({ id }: { id: string }) {
 				<Area name="headers" label={screens.endpoints.headers} rows={4} maxLength={16_000} required placeholder="X-Webhook-Signature: sha256=…" />
 				<Area name="body" label={screens.endpoints.body} rows={5} maxLength={1_000_000} required />
 				<TextInput name="secret" type="password" autoComplete="off" maxLength={128} label={screens.endpoints.receiverSecret} description={screens.endpoints.receiverSecretHelp} />
-				<TextInput name="received" type="datetime-local" step={1} label={screens.endpoints.received} />
+				<TimeField name="received" step={1} label={screens.endpoints.received} />
 			</Form>
 			<div role="status">{check.data && <Steps check={check.data} />}</div>
 		</section>

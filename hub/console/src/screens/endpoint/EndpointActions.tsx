@@ -10,7 +10,9 @@ import { EventTypeNames } from "../../ui/EventTypeNames";
 import { Check, ConfirmDialog, FormDialog, Secret, Select } from "../../ui/Form";
 import { Overlap } from "../../ui/Overlap";
 import layout from "../../ui/layout.module.css";
+import { TimeField, useInstant } from "../../ui/TimeField";
 import { useAdmin } from "../../ui/useAdmin";
+import { useForgetting } from "../../ui/useForgetting";
 import type { Endpoint } from "../endpoints/queries";
 import { ReceiverFields, receiverSettings } from "../endpoints/ReceiverFields";
 import { Ping } from "./Ping";
@@ -27,7 +29,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 	const refresh = () => Promise.all([queries.invalidateQueries({ queryKey: ["endpoint", endpoint.id] }), queries.invalidateQueries({ queryKey: ["endpoints"] })]);
 	const [done, setDone] = useState("");
 	const act = useMutation({
-		mutationFn: (name: "enable" | "disable") => setEnabled(endpoint, name === "enable"),
+		mutationFn: (name: "enable" | "disable") => setEnabled(endpoint.id, name === "enable"),
 		onMutate: () => setDone(""),
 		onSuccess: (_, name) => setDone(screens.endpoints.done[name]),
 		onSettled: refresh,
@@ -119,7 +121,9 @@ function Settings({ endpoint, onClose, onDone }: { endpoint: Endpoint; onClose: 
 function Recover({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
 	const screens = useScreenTexts();
 	const navigate = useNavigate();
+	const instant = useInstant();
 	const [counted, setCounted] = useState<{ since: string; count: number }>();
+	useForgetting(counted, () => setCounted(undefined));
 	return (
 		<FormDialog
 			title={screens.endpoints.recover}
@@ -127,7 +131,7 @@ function Recover({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => voi
 			disabled={counted?.count === 0}
 			onClose={onClose}
 			send={async ({ text }) => {
-				const since = new Date(text("since")).toISOString();
+				const since = instant(text("since")) ?? "";
 				if (counted?.since === since) {
 					await navigate({ to: "/replays/$id", params: { id: await recover(endpoint.id, since) } });
 					return;
@@ -137,7 +141,7 @@ function Recover({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => voi
 			stay={!counted}
 		>
 			<p>{screens.endpoints.recoverText}</p>
-			<TextInput name="since" type="datetime-local" required label={screens.endpoints.since} onChange={() => setCounted(undefined)} />
+			<TimeField name="since" required label={screens.endpoints.since} onChange={() => setCounted(undefined)} />
 			{counted && <p role="status">{screens.endpoints.missed(counted.count)}</p>}
 		</FormDialog>
 	);

@@ -2,6 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { bodyOf, client } from "../../api/client";
 import type { paths } from "../../api/schema";
 import { type JSONText, writtenJSON } from "../../ui/json";
+import { rebase } from "../../ui/rebase";
 import type { Endpoint } from "../endpoints/queries";
 import type { ReceiverSettings } from "../endpoints/ReceiverFields";
 
@@ -17,18 +18,25 @@ export const examplesQuery = (product: string) =>
 	queryOptions({
 		queryKey: ["event-types", "examples", product],
 		queryFn: async ({ signal }) => {
-			const pages = await Promise.all([product, "hub"].map((of) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 200, product: of } } }))));
-			return pages.flatMap(({ items }) => items.flatMap(({ name, example }) => (example ? [name] : [])));
+			const pages = await Promise.all([product, "hub"].map((of) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 200, product: of, example: true, brief: true } } }))));
+			return pages.flatMap(({ items }) => items.map(({ name }) => name));
 		},
 	});
 export const deleteEndpoint = (id: string) => bodyOf(client.DELETE("/api/v1/endpoints/{id}", at(id)));
 export const rotateSecret = (id: string, overlap_seconds: number, when: "now" | "end") => bodyOf(client.POST("/api/v1/endpoints/{id}/rotate-secret", { ...at(id), body: { overlap_seconds, switch: when } }));
 
-/** setEnabled keeps the other settings. */
-export const setEnabled = ({ id, url, event_types, description, rate_per_minute }: Endpoint, enabled: boolean) => bodyOf(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { url, event_types, description, rate_per_minute, enabled } }));
+/** setEnabled keeps the other settings, as they are now. */
+export async function setEnabled(id: string, enabled: boolean) {
+	const { url, event_types, description, rate_per_minute } = await bodyOf(client.GET("/api/v1/endpoints/{id}", at(id)));
+	return bodyOf(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { url, event_types, description, rate_per_minute, enabled } }));
+}
 
-/** changeSettings keeps whether it is enabled, and its pace. */
-export const changeSettings = ({ id, enabled, rate_per_minute }: Endpoint, settings: { url: string; event_types: string[]; description?: string; filter: string; ordered: boolean } & ReceiverSettings) => bodyOf(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { enabled, rate_per_minute, ...settings } }));
+/** changeSettings keeps what the form left as it was shown, whether the endpoint is enabled, and its pace: the hub may have disabled it meanwhile. */
+export async function changeSettings(shown: Endpoint, { headers, client_certificate, ...settings }: { url: string; event_types: string[]; description?: string; filter: string; ordered: boolean } & ReceiverSettings) {
+	const present = await bodyOf(client.GET("/api/v1/endpoints/{id}", at(shown.id)));
+	const body = { ...rebase(settings, { ...shown, filter: shown.filter ?? "" }, { ...present, filter: present.filter ?? "" }), headers, client_certificate, enabled: present.enabled, rate_per_minute: present.rate_per_minute };
+	return bodyOf(client.PUT("/api/v1/endpoints/{id}", { ...at(shown.id), body }));
+}
 
 export const matchEvent = (id: string, event: JSONText) => bodyOf(client.POST("/api/v1/endpoints/{id}/match", { ...at(id), body: { event: event as never }, bodySerializer: writtenJSON }));
 

@@ -92,4 +92,4 @@ export function EventTypes() {
 
 /** marksOf says what is known of a type. */
 export const marksOf = (type: Read, texts: { schema: string; example: string; deprecated: string }) =>
-	[type.schema && texts.schema, type.example && texts.example, type.deprecated && texts.deprecated].filter(Boolean).join(" · ") || "–";
+	[type.has_schema && texts.schema, type.has_example && texts.example, type.deprecated && texts.deprecated].filter(Boolean).join(" · ") || "–";

@@ -13,7 +13,7 @@ export const eventTypesQuery = (search: EventTypesSearch) =>
 	infiniteQueryOptions({
 		queryKey: ["event-types", "list", search],
 		initialPageParam: undefined as string | undefined,
-		queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 100, cursor, product: search.product } } })),
+		queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/event-types", { signal, params: { query: { limit: 100, cursor, product: search.product, brief: true } } })),
 		getNextPageParam: (last) => last.next_cursor ?? undefined,
 	});
 

@@ -21,7 +21,8 @@ export function Health() {
 	const { utc } = usePreferences();
 	const health = useQuery(healthQuery);
 	const checks = health.data?.checks ?? [];
-	const worst = order.find((status) => checks.some((check) => check.status === status)) ?? "ok";
+	// Checks that could not be read again are no better than failed ones.
+	const worst = health.isError ? "failed" : (order.find((status) => checks.some((check) => check.status === status)) ?? "ok");
 	return (
 		<div className={layout.screen}>
 			<div className={layout.top}>

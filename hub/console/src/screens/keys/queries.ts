@@ -1,6 +1,7 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { bodyOf, client, type Environment } from "../../api/client";
 import type { paths } from "../../api/schema";
+import { pollingOf } from "../../ui/polling";
 import type { KeysSearch } from "./search";
 
 export type Key = paths["/api/v1/keys"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
@@ -9,7 +10,7 @@ export const keysQuery = (environment: Environment, search: KeysSearch) =>
 	infiniteQueryOptions({
 		queryKey: ["keys", environment, search],
 		initialPageParam: undefined as string | undefined,
-		refetchInterval: 15_000, // the use counts on
+		refetchInterval: pollingOf(15_000), // the use counts on
 		queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/keys", { signal, params: { query: { limit: 100, cursor, environment, product: search.product, tenant_id: search.tenant } } })),
 		getNextPageParam: (last) => last.next_cursor ?? undefined,
 	});

@@ -7,6 +7,7 @@ import { Dialog } from "../../ui/Dialog";
 import { FilterBar } from "../../ui/FilterBar";
 import { ListScreen } from "../../ui/ListScreen";
 import layout from "../../ui/layout.module.css";
+import { pollingOf } from "../../ui/polling";
 import { Time } from "../../ui/Time";
 import type { Column } from "../../ui/VirtualTable";
 import classes from "./Mail.module.css";
@@ -20,7 +21,7 @@ const mailQuery = (to?: string) =>
 	infiniteQueryOptions({
 		queryKey: ["mail", to],
 		initialPageParam: undefined as string | undefined,
-		refetchInterval: 5000,
+		refetchInterval: pollingOf(5000),
 		queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/dev/mail", { signal, params: { query: { limit: 100, cursor, to } } })),
 		getNextPageParam: (last) => last.next_cursor ?? undefined,
 	});

@@ -75,7 +75,7 @@ export function Operators() {
 					title={screens.operators.change}
 					onClose={onClose}
 					onDone={onDone}
-					send={(values) => updateOperator(act.operator?.id ?? "", { ...fieldsOf(values), password: values.raw("password") || undefined, disabled: values.checked("disabled") })}
+					send={(values) => updateOperator(act.operator!, { ...fieldsOf(values), password: values.raw("password") || undefined, disabled: values.checked("disabled") })}
 				>
 					<Fields operator={act.operator} />
 					<Check name="disabled" label={screens.operators.disable} checked={act.operator.disabled} />

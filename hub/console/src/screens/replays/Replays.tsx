@@ -10,6 +10,7 @@ import { FilterBar } from "../../ui/FilterBar";
 import { ListScreen } from "../../ui/ListScreen";
 import layout from "../../ui/layout.module.css";
 import { Time } from "../../ui/Time";
+import { useForgetting } from "../../ui/useForgetting";
 import type { Column } from "../../ui/VirtualTable";
 import { countReplay, filterOf, filterText, type Replay, replaysQuery, startReplay } from "./queries";
 import { ReplayState } from "./ReplayState";
@@ -57,6 +58,7 @@ function NewReplay() {
 	const filter = filterOf(environment, filters);
 	const key = JSON.stringify(filter);
 	const count = useMutation({ mutationFn: async () => ({ key, count: await countReplay(filter) }) });
+	useForgetting(count.data, count.reset);
 	const start = useMutation({
 		mutationFn: () => startReplay(filter),
 		onSuccess: async (replay) => {
@@ -64,7 +66,7 @@ function NewReplay() {
 			await navigate({ to: "/replays/$id", params: { id: replay.id }, search: { environment: search.environment } });
 		},
 	});
-	const set = (changed: ReplaysSearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
+	const set = (changed: ReplaysSearch) => void navigate({ search: (was) => ({ ...was, ignored: undefined, ...changed }), replace: true });
 	const counted = count.data?.key === key ? count.data.count : undefined;
 	const error = count.error ?? start.error;
 	return (
@@ -73,6 +75,7 @@ function NewReplay() {
 			<FilterBar
 				tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
 				names={tokenNames}
+				notice={search.ignored && t.deliveries.ignored(search.ignored)}
 				parse={parseToken}
 				onAdd={set}
 				onRemove={(token) => set({ [token.name]: undefined })}
@@ -80,8 +83,13 @@ function NewReplay() {
 				<Choice required label={t.deliveries.status} value={filters.status ?? "failing"} values={statuses} texts={{ ...t.status, failing: screens.replays.failing }} onChange={(status) => set({ status: status === "failing" ? undefined : status })} />
 			</FilterBar>
 			<div className={classes.confirm}>
-				{counted === undefined ? (
-					<Button size="xs" loading={count.isPending} onClick={() => count.mutate()}>
+				{search.ignored && (
+					<Button size="xs" variant="default" onClick={() => void navigate({ search: { environment: search.environment }, replace: true })}>
+						{t.states.clear}
+					</Button>
+				)}
+				{counted === undefined || search.ignored ? (
+					<Button size="xs" loading={count.isPending} disabled={search.ignored !== undefined} onClick={() => count.mutate()}>
 						{screens.replays.count}
 					</Button>
 				) : (

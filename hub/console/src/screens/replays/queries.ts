@@ -1,6 +1,7 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { bodyOf, client, type Environment } from "../../api/client";
 import type { paths } from "../../api/schema";
+import { pollingOf } from "../../ui/polling";
 import type { ReplaysSearch } from "./search";
 
 export type Replay = paths["/api/v1/replays/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
@@ -9,7 +10,7 @@ export type Filter = paths["/api/v1/replays"]["post"]["requestBody"]["content"][
 export const replaysQuery = infiniteQueryOptions({
 	queryKey: ["replays"],
 	initialPageParam: undefined as string | undefined,
-	refetchInterval: 5000,
+	refetchInterval: pollingOf(5000),
 	queryFn: ({ pageParam: cursor, signal }) => bodyOf(client.GET("/api/v1/replays", { signal, params: { query: { limit: 100, cursor } } })),
 	getNextPageParam: (last) => last.next_cursor ?? undefined,
 });

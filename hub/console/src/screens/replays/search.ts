@@ -1,4 +1,4 @@
-import { matching, oneOf, time, tokenParser, uuid } from "../../app/search";
+import { ignoredOf, matching, oneOf, time, tokenParser, uuid } from "../../app/search";
 
 export const statuses = ["failing", "parked", "failed", "delivered"] as const;
 
@@ -16,5 +16,14 @@ export const replaysSearch = (search: Record<string, unknown>): ReplaysSearch =>
 	since: time(search.since),
 	until: time(search.until),
 });
+
+/** ReplayFormSearch also has the filters of the address that are none, as name:value. */
+export type ReplayFormSearch = ReplaysSearch & { ignored?: string };
+
+/** replayFormSearch remembers the filters that are not valid: without them more would be sent than was meant. */
+export function replayFormSearch(search: Record<string, unknown>): ReplayFormSearch {
+	const kept = replaysSearch(search);
+	return { ...kept, ignored: ignoredOf(search.status === statuses[0] ? tokenNames : ["status", ...tokenNames], search, kept) };
+}
 
 export const parseToken = tokenParser(tokenNames, replaysSearch);

@@ -166,9 +166,8 @@ function Limits({ tenant, hosted, readOnly, onClose, onDone }: { tenant: Tenant;
 			onClose={onClose}
 			onDone={onDone}
 			send={({ text, maybe }) =>
-				updateTenant(tenant.id, {
-					name: hosted ? tenant.name : text("name"),
-					external_ref: hosted ? tenant.external_ref : (maybe("reference") ?? null),
+				updateTenant(tenant, {
+					...(!hosted && { name: text("name"), external_ref: maybe("reference") ?? null }),
 					limits: Object.fromEntries(limits.map((name) => [name, maybe(name) === undefined ? null : Number(text(name))])),
 				})
 			}

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { bodyOf, client } from "../../api/client";
 import type { paths } from "../../api/schema";
+import { rebase } from "../../ui/rebase";
 import type { TenantsSearch } from "./search";
 
 export type Product = paths["/api/v1/products"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
@@ -20,8 +21,21 @@ export const tenantsQuery = (search: TenantsSearch) =>
 export const createProduct = (body: { name: string; prefix: string; title?: string }) => bodyOf(client.POST("/api/v1/products", { body }));
 /** setTitle keeps the validation. */
 export const setTitle = (product: Product, title?: string) => bodyOf(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title } }));
-export const setValidation = (product: Product, validation: Product["validation"]) => bodyOf(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title: product.title, validation } }));
+/** setValidation keeps the title, as it is now. */
+export async function setValidation(product: Product, validation: Product["validation"]) {
+	const { items } = await bodyOf(client.GET("/api/v1/products", { params: { query: { limit: 200 } } }));
+	const { title } = items.find(({ name }) => name === product.name) ?? product;
+	return bodyOf(client.PUT("/api/v1/products/{name}", { params: { path: { name: product.name } }, body: { title, validation } }));
+}
 export const createTenant = (body: { product: string; name: string; external_ref?: string }) => bodyOf(client.POST("/api/v1/tenants", { body }));
-export const updateTenant = (id: string, body: Update) => bodyOf(client.PUT("/api/v1/tenants/{id}", { params: { path: { id } }, body }));
+
+/** updateTenant changes what the form changed; without a name it changes limits only. */
+export async function updateTenant(shown: Tenant, { limits, ...names }: Partial<Update>) {
+	const at = { params: { path: { id: shown.id } } };
+	const present = await bodyOf(client.GET("/api/v1/tenants/{id}", at));
+	const body = { name: present.name, external_ref: present.external_ref, ...rebase(names, shown, present), limits: limits && rebase(limits, shown.limits, present.limits) };
+	return bodyOf(client.PUT("/api/v1/tenants/{id}", { ...at, body }));
+}
+
 export const deleteProduct = (name: string) => bodyOf(client.DELETE("/api/v1/products/{name}", { params: { path: { name } } }));
 export const deleteTenant = (id: string) => bodyOf(client.DELETE("/api/v1/tenants/{id}", { params: { path: { id } } }));

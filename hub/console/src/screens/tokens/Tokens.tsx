@@ -9,6 +9,7 @@ import { ListScreen } from "../../ui/ListScreen";
 import layout from "../../ui/layout.module.css";
 import { Status } from "../../ui/Status";
 import { Time } from "../../ui/Time";
+import { TimeField, useInstant } from "../../ui/TimeField";
 import { useAdmin } from "../../ui/useAdmin";
 import type { Column } from "../../ui/VirtualTable";
 import { createToken, deleteToken, type Token, tokensQuery } from "./queries";
@@ -75,6 +76,7 @@ function State({ token }: { token: Token }) {
 
 /** Creating makes a token, which is shown once. */
 function Creating({ onClose, onDone }: { onClose: () => void; onDone: () => unknown }) {
+	const instant = useInstant();
 	const { t } = useLanguage();
 	const screens = useScreenTexts();
 	return (
@@ -83,10 +85,7 @@ function Creating({ onClose, onDone }: { onClose: () => void; onDone: () => unkn
 			onClose={onClose}
 			onDone={onDone}
 			result={({ token }: { token: string }) => <Secret text={screens.tokens.created} value={token} label={screens.tokens.token} onClose={onClose} />}
-			send={({ text, maybe }) => {
-				const until = maybe("until");
-				return createToken({ name: text("name"), role: text("role") === "admin" ? "admin" : "support", expires_at: until && new Date(until).toISOString() });
-			}}
+			send={({ text, maybe }) => createToken({ name: text("name"), role: text("role") === "admin" ? "admin" : "support", expires_at: instant(maybe("until")) })}
 		>
 			<TextInput name="name" required maxLength={120} label={t.ui.name} description={screens.tokens.nameHelp} />
 			<Select
@@ -98,7 +97,7 @@ function Creating({ onClose, onDone }: { onClose: () => void; onDone: () => unkn
 					["admin", `${t.app.roles.admin}: ${screens.tokens.admin}`],
 				]}
 			/>
-			<TextInput name="until" type="datetime-local" label={screens.keys.until} description={screens.keys.untilHelp} />
+			<TimeField name="until" label={screens.keys.until} description={screens.keys.untilHelp} />
 		</FormDialog>
 	);
 }

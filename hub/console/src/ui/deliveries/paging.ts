@@ -10,8 +10,12 @@ export type Row = Omit<Listed, "payload" | "response_body">;
 export const pageSize = 100;
 const keptPages = 6; // of the list, in memory
 
-/** Place names a page: its number, and the cursor that leads to it. */
-type Place = { number: number; cursor?: string };
+/**
+ * Place names a page: its number, the cursor that leads to it, and those that led to the pages
+ * before it, so that dropped pages are found again as long as the list is kept. newest is the
+ * first page as it was when the second was read: the log grows above it.
+ */
+type Place = { number: number; cursor?: string; trail: (string | undefined)[]; newest?: Page };
 export type Page = { number: number; rows: Row[]; next: string | null };
 
 /** rowOf keeps of a delivery what the list shows. */
@@ -21,22 +25,24 @@ type Reader = (query: { limit: number; cursor?: string }, signal: AbortSignal) =
 
 /**
  * pagedDeliveries reads a list page by page. Pages far from the visible one are dropped, and
- * read again by the cursor that led to them.
+ * read again by the cursor that led to them. The first one keeps its rows, as no cursor leads to it.
  */
 export function pagedDeliveries(queryKey: readonly unknown[], readPage: Reader) {
-	const cursors = new Map<number, string | undefined>();
 	return infiniteQueryOptions({
 		queryKey,
-		initialPageParam: { number: 0 } as Place,
+		initialPageParam: { number: 0, trail: [] } as Place,
 		maxPages: keptPages,
 		staleTime: Number.POSITIVE_INFINITY, // rows do not move under the pointer: Refresh reads anew
 		gcTime: 60_000,
-		queryFn: async ({ pageParam: { number, cursor }, signal }): Promise<Page> => {
-			cursors.set(number, cursor);
+		queryFn: async ({ pageParam: { number, cursor, newest }, direction, signal }): Promise<Page> => {
 			const page = await readPage({ limit: pageSize, cursor }, signal);
-			return { number, rows: page.items.map(rowOf), next: page.next_cursor };
+			const rows = page.items.map(rowOf);
+			if (number > 0 || direction === "forward" || !newest) return { number, rows, next: page.next_cursor };
+			const present = new Map(rows.map((row) => [row.id, row]));
+			return { ...newest, rows: newest.rows.map((row) => present.get(row.id) ?? row) };
 		},
-		getNextPageParam: (last): Place | undefined => (last.next ? { number: last.number + 1, cursor: last.next } : undefined),
-		getPreviousPageParam: (first): Place | undefined => (first.number > 0 ? { number: first.number - 1, cursor: cursors.get(first.number - 1) } : undefined),
+		getNextPageParam: (last, _, place): Place | undefined =>
+			last.next ? { number: last.number + 1, cursor: last.next, trail: [...place.trail, place.cursor], newest: last.number === 0 ? last : place.newest } : undefined,
+		getPreviousPageParam: (first, _, place): Place | undefined => (first.number > 0 ? { number: first.number - 1, cursor: place.trail.at(-1), trail: place.trail.slice(0, -1), newest: place.newest } : undefined),
 	});
 }

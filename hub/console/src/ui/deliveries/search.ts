@@ -1,4 +1,4 @@
-import { matching, oneOf, time, uuid } from "../../app/search";
+import { ignoredOf, matching, oneOf, time, uuid } from "../../app/search";
 import type { Token } from "../FilterBar";
 
 export const statuses = ["pending", "delivered", "parked", "failed"] as const;
@@ -54,8 +54,7 @@ export function deliverySearch(search: Record<string, unknown>): DeliverySearch 
 /** logSearch is deliverySearch, and remembers the filters that are not valid: without them the list shows more than was asked for. */
 export function logSearch(search: Record<string, unknown>): LogSearch {
 	const kept = deliverySearch(search);
-	const ignored = filterNames.filter((name) => typeof search[name] === "string" && search[name] !== "" && kept[name] === undefined).map((name) => `${name}:${search[name]}`);
-	return { ...kept, ignored: ignored.length > 0 ? ignored.join(", ").slice(0, 200) : matching(/^.{1,200}$/, search.ignored) };
+	return { ...kept, ignored: ignoredOf(filterNames, search, kept) };
 }
 
 export const deliveryListSearch = (search: Record<string, unknown>): DeliveryListSearch => ({ ...logSearch(search), live: oneOf(["1"], search.live) });

@@ -83,7 +83,7 @@ function DeliveryActions({ delivery, attempt, url, retry: mutationFn, onRetried,
 	const curl = () => copyCurl(curlOf(delivery, attempt, url ?? (/^https?:/.test(delivery.receiver) ? delivery.receiver : "$HUB_RECEIVER")));
 	// Only the sender can send again what came in. What is behind another of its key goes in its turn.
 	const canRetry = !isInbound(delivery) && !delivery.behind_in_order && delivery.reason !== "discarded";
-	useShortcuts({ r: () => canRetry && retry.mutate(), c: curl });
+	useShortcuts({ r: () => canRetry && !retry.isPending && retry.mutate(), c: curl });
 	return (
 		<Actions bad={retry.isError} said={retry.isSuccess ? t.delivery.retried : retry.isError && `${t.delivery.retryFailed} ${detailOf(retry.error)}`}>
 			{canRetry && (

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useScreenTexts } from "../../i18n/screens";
 import { ConfirmDialog, FormDialog, Secret, type Values } from "../Form";
 import { Overlap } from "../Overlap";
+import { TimeField, useInstant } from "../TimeField";
 import type { KeyAct, KeyRow } from "./keyColumns";
 
 type Made = { api_key: string };
@@ -27,6 +28,7 @@ const commonScopes = ["events.publish", "endpoints.manage", "deliveries.read", "
 /** KeyDialog makes, rotates or revokes a key. What is made is shown once. */
 export function KeyDialog<K extends KeyRow>({ act, onClose, onDone, create, rotate, revoke, before, more }: Props<K>) {
 	const screens = useScreenTexts();
+	const instant = useInstant();
 	const result = ({ api_key }: Made) => <Secret text={screens.keys.made} value={api_key} label={screens.keys.key} onClose={onClose} />;
 	const { key } = act;
 	if (!key)
@@ -36,16 +38,13 @@ export function KeyDialog<K extends KeyRow>({ act, onClose, onDone, create, rota
 				onClose={onClose}
 				onDone={onDone}
 				result={result}
-				send={(values) => {
-					const until = values.maybe("until");
-					return create({ name: values.maybe("name"), scopes: values.maybe("scopes")?.split(/[\s,]+/), expires_at: until && new Date(until).toISOString() }, values);
-				}}
+				send={(values) => create({ name: values.maybe("name"), scopes: values.maybe("scopes")?.split(/[\s,]+/), expires_at: instant(values.maybe("until")) }, values)}
 			>
 				{before}
 				<TextInput name="name" maxLength={120} label={screens.keys.name} description={screens.keys.nameHelp} />
 				<TagsInput name="scopes" data={commonScopes} splitChars={[",", " "]} maxTags={50} label={screens.keys.scopes} description={screens.keys.scopesHelp} />
 				{more}
-				<TextInput name="until" type="datetime-local" label={screens.keys.until} description={screens.keys.untilHelp} />
+				<TimeField name="until" label={screens.keys.until} description={screens.keys.untilHelp} />
 			</FormDialog>
 		);
 	const shown = `${key.prefix}…${key.last4}`;

@@ -1,0 +1,1 @@
+import{a as e}from"./i18n-B-gxFAwl.js";import{Q as t}from"./libraries-9xWEZvAX.js";var n=t();function r({value:t}){let{t:r}=e();return(0,n.jsx)(`span`,{title:t.includes(`***`)?r.ui.hidden:void 0,children:t})}export{r as t};

@@ -1,1 +1,0 @@
-import{t as e}from"./client-CRrJtm0L.js";var t=t=>t instanceof e?t.problem?.errors?.map(e=>`${e.location.replace(/^body\./,``)} ${e.message}`).join(`; `)||t.problem?.detail||t.message:String(t);export{t};

@@ -1,0 +1,1 @@
+import{t as e}from"./client-C7H_pSs5.js";var t=t=>t instanceof e?t.problem?.errors?.map(e=>`${e.location.replace(/^body\./,``)} ${e.message}`).join(`; `)||t.problem?.detail||t.message:String(t);export{t};

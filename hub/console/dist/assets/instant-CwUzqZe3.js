@@ -1,0 +1,1 @@
+function e(e,t){if(!/^\d{4}-\d\d-\d\d/.test(e))return;let n=e.length===10?`${e}T00:00`:e,r=/(Z|[+-]\d\d:?\d\d)$/i.test(n.slice(10)),i=new Date(r||!t?n:`${n}Z`);return Number.isNaN(i.getTime())?void 0:i.toISOString()}export{e as t};

@@ -1,1 +1,0 @@
-var e={screen:`_screen_wow9t_2`,top:`_top_wow9t_10`,section:`_section_wow9t_24`,scroll:`_scroll_wow9t_32`,table:`_table_wow9t_36`,buttons:`_buttons_wow9t_52`,number:`_number_wow9t_58`,bad:`_bad_wow9t_61`,select:`_select_wow9t_64 _control_napqj_2`,option:`_option_wow9t_67`,full:`_full_wow9t_74`,list:`_list_wow9t_80`,name:`_name_wow9t_92`};export{e as t};

@@ -1,0 +1,1 @@
+var e=e=>({state:t})=>(t.data?.pages.length??0)>1?!1:e;export{e as t};

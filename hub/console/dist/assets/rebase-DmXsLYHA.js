@@ -1,0 +1,1 @@
+function e(e,t,n){let r=(e,t)=>JSON.stringify(e??null)===JSON.stringify(t??null),i=Object.keys(e);return Object.fromEntries(i.map(i=>[i,i in t&&r(e[i],t[i])?n[i]:e[i]]))}export{e as t};

@@ -1,0 +1,1 @@
+import{n as e}from"./rolldown-runtime-WkwZ5CU-.js";import{et as t}from"./libraries-9xWEZvAX.js";var n=e(t(),1),r=6e4;function i(e,t){let i=(0,n.useRef)(t);i.current=t,(0,n.useEffect)(()=>{if(e===void 0)return;let t=window.setTimeout(()=>i.current(),r);return()=>window.clearTimeout(t)},[e])}export{i as t};
