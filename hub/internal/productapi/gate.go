@@ -19,7 +19,7 @@ const (
 	maxReports          = 2 // of a tenant: they read a whole year
 	maxStrangerRequests = 3 // of the pages of a tenant that need no login
 
-	maxWaiting   = 128 // requests that wait for a place of the same kind
+	maxWaiting   = 1000 // requests that wait for a place of the same kind
 	placeWait    = 10 * time.Second
 	reportPrefix = "reports." // of the operations that are reports, in every product
 )
