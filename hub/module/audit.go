@@ -9,6 +9,7 @@ type AuditTrail struct {
 	multipleSubjects bool
 	required         bool
 	readOnly         bool
+	accessToken      string
 }
 
 type auditTrailKey struct{}
@@ -32,6 +33,17 @@ func (t *AuditTrail) Required() bool { return t.required }
 
 // ReadOnly reports whether the request only reads, whatever its method.
 func (t *AuditTrail) ReadOnly() bool { return t.readOnly }
+
+// AccessToken returns the access token that the request made, or "".
+func (t *AuditTrail) AccessToken() string { return t.accessToken }
+
+// SetAccessToken says that the current request logs a user in, with a new access token. The
+// request is then recorded in the audit log as that user's. Outside a request it does nothing.
+func SetAccessToken(ctx context.Context, token string) {
+	if t, ok := ctx.Value(auditTrailKey{}).(*AuditTrail); ok {
+		t.accessToken = token
+	}
+}
 
 // SetSubject sets the person that the current request is about, such as a patient, by
 // the product's id. The request is then recorded in the audit log with that person, even

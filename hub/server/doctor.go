@@ -126,7 +126,7 @@ func checkDatabase(ctx context.Context, db *pgxpool.Pool, report func(Finding)) 
 	report(databaseFinding(version, number, durable, elapsed))
 	skew := now.Sub(start.Add(elapsed / 2)).Round(time.Millisecond)
 	if skew.Abs() > clockTolerance {
-		report(Finding{"clock", FindingWarning, fmt.Sprintf("this machine's clock and the database's differ by %s", skew), "run a time service (NTP) on both; leases use the database's clock, so nothing is lost"})
+		report(Finding{"clock", FindingWarning, fmt.Sprintf("this machine's clock and the database's differ by %s", skew), "run a time service (NTP) on both; leases use the database's clock, so nothing is lost, but webhooks have this machine's time: receivers refuse those that are 5 minutes off"})
 		return
 	}
 	report(Finding{"clock", FindingOK, fmt.Sprintf("differs from the database's by %s", skew), ""})

@@ -58,6 +58,17 @@ func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, set
 	return nil
 }
 
+// usersRate limits the requests of a tenant's users on the hub's routes of a product: enough for
+// the pages that a company's people have open. Each is stored in the audit log.
+var usersRate = limit.Rate{Limit: 600, Period: time.Minute}
+
+// AllowUsers counts a request of a tenant's users on the hub's routes of a product.
+func (k keyLimits) AllowUsers(ctx context.Context, tenant uuid.UUID, setHeader func(name, value string)) error {
+	result := k.limiter.Allow(ctx, "users", tenant.String(), usersRate)
+	limit.SetHeaders(setHeader, result)
+	return result.Err() //nolint:wrapcheck // says what was exceeded
+}
+
 // KeyUse implements api.KeyUse: requests of a key in the present period. A peer's keys have
 // one rate.
 func (k keyLimits) KeyUse(ctx context.Context, keyID uuid.UUID, integration *uuid.UUID, rate limit.Rate) limit.Result {

@@ -47,6 +47,19 @@ func TestWritesAreAudited(t *testing.T) {
 	}
 }
 
+// A login is on record, with who logged in.
+func TestLoginsAreAudited(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	clinic.As("").Refused(401, "invalid_credentials", "POST", "/auth/login", object{"email": clinic.Email, "password": "wrong password"})
+	require.Empty(t, clinic.Items("/integrations/audit-log?action=auth.login"), "strangers cannot fill the log")
+	clinic.As("").OK(200, "POST", "/auth/login", object{"email": clinic.Email, "password": clinictest.Password})
+	entries := clinic.Items("/integrations/audit-log?action=auth.login")
+	require.Len(t, entries, 1)
+	actor := entries[0]["actor"].(object)
+	require.Equal(t, []any{"tenant_user", clinic.Get("/auth/me")["id"], "auth", 200.0}, []any{actor["type"], actor["id"], entries[0]["resource"], entries[0]["status"]})
+}
+
 // Every read of patient data is in the audit log, and so is a search by a key.
 func TestReadsAreAudited(t *testing.T) {
 	t.Parallel()

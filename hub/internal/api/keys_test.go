@@ -90,6 +90,57 @@ func TestRevokedKeyIsDeadAtOnce(t *testing.T) {
 	b.refused(401, "unauthorized", "GET", "/endpoints?X-Integration-Key="+b.live[0]+"&api_key="+b.live[0], "", "")
 }
 
+// Each key has a rate of its own, so a tenant has no more than 100 in an environment, however
+// many requests make them at once. Those that were replaced are counted apart.
+func TestKeysOfATenantHaveACap(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	tenant := b.tenant[0]
+	body := `{"tenant_id":"` + tenant.String() + `"}`
+	_, err := b.db.Exec(t.Context(), `insert into hub.keys (id, tenant_id, environment, hash, prefix, last4, scopes, rate)
+		select gen_random_uuid(), $1, 'live', sha256(n::text::bytea), 'shop_live_', 'a1B2', '{}', '100-M' from generate_series(1, 100 - 3) n`, tenant)
+	require.NoError(t, err)
+	b.ok(201, "POST", "/keys", b.admin, body)
+	answers := make(chan answer, 6)
+	for range cap(answers) {
+		go func() { answers <- b.call("POST", "/keys", b.admin, body) }()
+	}
+	made := map[int]int{}
+	var id string
+	for range cap(answers) {
+		got := <-answers
+		made[got.status]++
+		if got.status == 201 {
+			id = got.body["id"].(string)
+		}
+	}
+	require.Equal(t, map[int]int{201: 1, 422: 5}, made)
+	b.refused(422, "too_many_keys", "POST", "/keys", b.admin, body)
+	b.ok(201, "POST", "/keys", b.admin, `{"tenant_id":"`+tenant.String()+`","environment":"test"}`)
+	b.ok(201, "POST", "/keys", b.admin, `{"tenant_id":"`+b.tenant[1].String()+`"}`)
+
+	rotate := func(status int, overlap string) {
+		t.Helper()
+		rotated := b.call("POST", "/keys/"+id+"/rotate", b.admin, `{"overlap_seconds":`+overlap+`}`)
+		require.Equal(t, status, rotated.status, rotated.text)
+		if status == 201 {
+			id = rotated.body["id"].(string)
+		} else {
+			require.Equal(t, "too_many_keys", rotated.body["code"])
+		}
+	}
+	for range 100 {
+		rotate(201, "600")
+	}
+	rotate(422, "600")
+	rotate(201, "0")
+	b.clock.Advance(10 * time.Minute)
+	rotate(201, "600")
+	b.ok(204, "DELETE", "/keys/"+id, b.admin, "")
+	b.ok(201, "POST", "/keys", b.admin, body)
+	b.refused(422, "too_many_keys", "POST", "/keys", b.admin, body)
+}
+
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 const (
 	pollInterval = time.Second // how often due registrations and probes are looked for
 	maxCalls     = 64          // registrations, and probes, that run at once
+	maxLookWait  = time.Minute // until a look at all integrations that failed is made again
 )
 
 // dueTask is what is done for integrations when it falls due: a registration or a probe.
@@ -86,6 +88,26 @@ func (c *dueCalls) start(ctx context.Context) (hasMore bool, err error) {
 	return hasMore, nil
 }
 
+// outdatedLook is the look of a process at all integrations after its start.
+type outdatedLook struct {
+	isDone bool
+	next   time.Time     // it is made again
+	wait   time.Duration // before that
+}
+
+// look makes the look, unless it was made or has just failed. After a failure it is made again
+// later and later: it reads every integration.
+func (o *outdatedLook) look(ctx context.Context, s *Service) error {
+	if o.isDone || s.Now().Before(o.next) {
+		return nil
+	}
+	err := s.ScheduleOutdated(ctx)
+	o.isDone = err == nil
+	o.wait = min(max(2*o.wait, pollInterval), maxLookWait)
+	o.next = s.Now().Add(o.wait)
+	return err
+}
+
 // Run carries out registrations and probes as they fall due, until ctx ends. It begins with
 // [Service.ScheduleOutdated].
 func (s *Service) Run(ctx context.Context) {
@@ -93,7 +115,8 @@ func (s *Service) Run(ctx context.Context) {
 	defer calls.running.Wait()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	isFailing, hasLooked, hasMore := false, false, false
+	isFailing, hasMore := false, false
+	var outdated outdatedLook
 	for {
 		select {
 		case <-ctx.Done():
@@ -104,14 +127,10 @@ func (s *Service) Run(ctx context.Context) {
 			}
 		case <-tick.C:
 		}
-		var err error
-		if !hasLooked {
-			err = s.ScheduleOutdated(ctx)
-			hasLooked = err == nil
-		}
-		if err == nil {
-			hasMore, err = calls.start(ctx)
-		}
+		err := outdated.look(ctx, s)
+		var startErr error
+		hasMore, startErr = calls.start(ctx) // what is due does not wait for the look
+		err = errors.Join(err, startErr)
 		if err != nil && !isFailing && ctx.Err() == nil {
 			s.Log.Warn("looking after integrations failed; trying again", "error", err)
 		}

@@ -70,3 +70,36 @@ func TestRegistrationsAreBroughtUpToDate(t *testing.T) {
 	start()
 	require.Len(t, p.seen("/webhook/register"), 4)
 }
+
+// The look at all integrations that a process begins with is costly. One that fails is made again
+// later and later, until it has succeeded once.
+func TestLookThatFailsWaitsLongerAndLonger(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	b.connected(p)
+	looks, receives := 0, "not\x00valid"
+	service := b.service(func(cfg *connect.Config) {
+		products := cfg.Products
+		cfg.Products = func(name string) (connect.Product, bool) {
+			looks++
+			product, hosted := products(name)
+			product.Spec.Receives = []string{receives}
+			return product, hosted
+		}
+	})
+	var outdated connect.Outdated
+	for i, wait := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
+		require.Error(t, outdated.Look(t.Context(), service))
+		require.Equal(t, i+1, looks)
+		b.clock.Advance(time.Duration(wait)*time.Second - time.Millisecond)
+		require.NoError(t, outdated.Look(t.Context(), service))
+		require.Equal(t, i+1, looks, "it waits")
+		b.clock.Advance(time.Millisecond)
+	}
+	receives = "message.received"
+	for range 3 {
+		require.NoError(t, outdated.Look(t.Context(), service))
+		require.Equal(t, 9, looks)
+		b.clock.Advance(time.Hour)
+	}
+}

@@ -102,13 +102,17 @@ func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UU
 	return i, hasScheduled, err
 }
 
-// finishRotation puts into force what the peer received with sent. If another handshake
-// brought another secret since, the rotation fails and a registration is scheduled: the
-// peer has to learn what is in force.
+// finishRotation puts into force what the peer received with sent, unless another process that
+// registered with the peer meanwhile did so. If another handshake brought another secret since,
+// the rotation fails and a registration is scheduled: the peer has to learn what is in force.
 func (s *Service) finishRotation(ctx context.Context, sent integration.Integration, localProduct string, answer hub.RegistrationResponse) (integration.Integration, error) {
 	isOvertaken := false
 	i, err := s.update(ctx, sent.ID, integration.Filter{}, func(i *integration.Integration, tx pgx.Tx) error {
-		if isOvertaken = !bytes.Equal(i.PendingSecret, sent.PendingSecret); isOvertaken {
+		isInForce, err := s.isInForce(i, sent)
+		if err != nil {
+			return err
+		}
+		if isOvertaken = !isInForce && !bytes.Equal(i.PendingSecret, sent.PendingSecret); isOvertaken {
 			if i.RevokedAt == nil && !i.Disabled && i.IsReachable() {
 				i.ScheduleRegistration(s.Now())
 			}
@@ -120,6 +124,17 @@ func (s *Service) finishRotation(ctx context.Context, sent integration.Integrati
 		err = hub.Errorf(hub.ErrConflict, "handshake_overtook", "The integration was connected anew meanwhile, with a secret of its own; try again.")
 	}
 	return i, err
+}
+
+// isInForce reports whether the secret that was pending when the peer was sent it is the current
+// one.
+func (s *Service) isInForce(i *integration.Integration, sent integration.Integration) (bool, error) {
+	asked, err := sent.OpenSecrets(s.Box)
+	if err != nil {
+		return false, err
+	}
+	stored, err := i.OpenSecrets(s.Box)
+	return asked.Pending != "" && stored.Current == asked.Pending, err
 }
 
 // undoRotation keeps what was in force before the rotation. Unless the peer refused the new

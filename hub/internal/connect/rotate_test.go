@@ -175,6 +175,35 @@ func TestRotationIsOvertaken(t *testing.T) {
 	require.Equal(t, statusActive, b.get(made.ID).Status)
 }
 
+// Another process registers with the peer while the rotation waits for its response, and puts the
+// new secret into force: the rotation has succeeded.
+func TestRotationThatAnotherCompletesSucceeds(t *testing.T) {
+	t.Parallel()
+	b, p := setup(t), newPeer(t)
+	made := b.connected(p)
+	other := b.service(nil)
+	var begun atomic.Bool
+	p.set(func(p *plainPeer) {
+		p.register = func(w http.ResponseWriter, r *http.Request) {
+			if begun.CompareAndSwap(false, true) {
+				b.clock.Advance(2 * time.Minute)
+				if err := other.RunDue(context.Background()); err != nil {
+					t.Errorf("registering: %v", err)
+				}
+			}
+			answering(200, `{}`)(w, r)
+		}
+	})
+	_, secret, err := b.RotateSecret(context.Background(), made.ID, integration.Filter{}, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, secret, b.connection(made.ID).Secret())
+	calls := p.seen("/register")
+	require.Len(t, calls, 3)
+	require.Equal(t, secret, calls[2].fields["webhook_secret"])
+	require.Nil(t, b.get(made.ID).NextRegistrationAt)
+	require.Equal(t, statusActive, b.get(made.ID).Status)
+}
+
 // A peer that left and comes back brings its secret, whatever was registered before.
 func TestSecretOfAPeerThatCameBack(t *testing.T) {
 	t.Parallel()

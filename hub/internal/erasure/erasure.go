@@ -476,7 +476,9 @@ func (j *job) audit(ctx context.Context, tx pgx.Tx, status int) error {
 		if err != nil {
 			return fmt.Errorf("reading the event of an erasure: %w", err)
 		}
-		resource, id = "events", hub.FormatEventID(uint64(event))
+		if resource, id = "events", hub.FormatEventID(uint64(event)); event == 0 { // it has left the log: the process's log names the erasure too
+			resource, id = "erasures", j.seq.String()
+		}
 	}
 	err := dbgen.New(tx).RecordAudit(ctx, dbgen.RecordAuditParams{
 		ID: uuid.Must(uuid.NewV7()), ActorType: audit.ActorSystem, Action: "payloads.erase", Resource: resource, ResourceID: &id,

@@ -27,8 +27,12 @@ func TestErasureWithoutItsEventIsNoSuccess(t *testing.T) {
 	}
 	var isFinished, isErased bool
 	var status int
+	var resource, id string
 	require.NoError(t, h.pool.QueryRow(t.Context(), `
 		select finished_at is not null, erased_at is not null, (select status from hub.audit where action = 'payloads.erase') from hub.erasures`).Scan(&isFinished, &isErased, &status))
 	require.Equal(t, []any{true, false, 410}, []any{isFinished, isErased, status})
 	require.Contains(t, log.String(), "level=ERROR")
+	require.Contains(t, log.String(), "erasure="+deletion.String())
+	require.NoError(t, h.pool.QueryRow(t.Context(), `select resource, resource_id from hub.audit where action = 'payloads.erase'`).Scan(&resource, &id))
+	require.Equal(t, []any{"erasures", deletion.String()}, []any{resource, id}, "the event's id is not known any more")
 }

@@ -19,6 +19,10 @@ import (
 // maxName is how many characters the name of a key has at most.
 const maxName = 120
 
+// MaxValid is how many valid keys a tenant has at most in an environment, besides those of its
+// integrations. Each has a rate of its own. As many replaced ones may live on beside them.
+const MaxValid = 100
+
 // Overlaps of a rotation: how long the old key stays valid.
 const (
 	DefaultOverlap = 24 * time.Hour
@@ -89,9 +93,39 @@ type Draft struct {
 
 // Create stores a new key and returns it with its plain text, which cannot be read
 // again. An unknown tenant is a [hub.ErrNotFound]; an invalid scope, rate or expiry is a
-// [hub.ErrInvalid].
+// [hub.ErrInvalid], and so is a key above [MaxValid] unless it is of a link.
 func (s *Service) Create(ctx context.Context, draft Draft) (key Key, plain string, err error) {
-	return s.CreateIn(ctx, s.db, draft)
+	if draft.ForLink {
+		return s.CreateIn(ctx, s.db, draft)
+	}
+	err = store.InTx(ctx, s.db, func(tx pgx.Tx) (err error) {
+		if err = s.checkCount(ctx, dbgen.New(tx), draft.TenantID, draft.Environment, false); err == nil {
+			key, plain, err = s.CreateIn(ctx, tx, draft)
+		}
+		return err
+	})
+	if err != nil {
+		return Key{}, "", store.Wrap("making a key", err)
+	}
+	return key, plain, nil
+}
+
+// checkCount is a [hub.ErrInvalid] if a tenant has [MaxValid] valid keys already, or as many
+// replaced ones that live on. No other transaction makes keys of the tenant until this one ends.
+func (s *Service) checkCount(ctx context.Context, queries *dbgen.Queries, tenantID uuid.UUID, environment hub.Environment, replaced bool) error {
+	if err := queries.LockKeysOf(ctx, tenantID, string(environment)); err != nil {
+		return store.Wrap("waiting for other keys of the tenant", err)
+	}
+	valid, err := queries.CountValidKeys(ctx, dbgen.CountValidKeysParams{TenantID: tenantID, Environment: environment, Replaced: replaced, At: s.now()})
+	switch {
+	case err != nil:
+		return store.Wrap("counting the tenant's keys", err)
+	case valid < MaxValid:
+		return nil
+	case replaced:
+		return hub.Errorf(hub.ErrInvalid, "too_many_keys", "%d replaced keys of this tenant are valid until their overlaps end: rotate this one without an overlap, or revoke some of them.", MaxValid)
+	}
+	return hub.Errorf(hub.ErrInvalid, "too_many_keys", "A tenant can have %d valid keys in an environment: revoke some that are not used.", MaxValid)
 }
 
 // CreateIn is [Service.Create] in the caller's transaction.
@@ -194,7 +228,8 @@ func (s *Service) Revoke(ctx context.Context, id uuid.UUID) (tenantID uuid.UUID,
 // Rotate creates a new key with the same rights. That of a link has the rate it was stored
 // with: people know it. The old key stays valid for the
 // overlap, but no longer than it would have. A key that is revoked, expired or already
-// replaced is a [hub.ErrConflict].
+// replaced is a [hub.ErrConflict]; [MaxValid] replaced ones in their overlaps are a
+// [hub.ErrInvalid].
 func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration) (key Key, plain string, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return key, "", hub.Invalid("body.overlap_seconds", "must be from 0 to 604800")
@@ -208,6 +243,11 @@ func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duratio
 		now := s.now()
 		if old.RevokedAt != nil || old.ReplacedBy != nil || old.ExpiresAt != nil && !old.ExpiresAt.After(now) {
 			return hub.Errorf(hub.ErrConflict, "key_not_active", "This key is revoked, expired or already replaced; make a new one instead.")
+		}
+		if overlap > 0 && old.IntegrationID == nil && !old.Link {
+			if err := s.checkCount(ctx, queries, old.TenantID, old.Environment, true); err != nil {
+				return err
+			}
 		}
 		tenant, err := queries.TenantByID(ctx, old.TenantID)
 		if err != nil {

@@ -72,3 +72,32 @@ func TestManyQuickRequestsOfATenant(t *testing.T) {
 		require.Equal(t, 200, served.status, served.text)
 	}
 }
+
+// A tenant's users have one rate on the hub's routes, however many they are. It is none of their
+// keys, and none of another tenant.
+func TestUsersOfATenantHaveARate(t *testing.T) {
+	t.Parallel()
+	n := start(t, nil)
+	o, other := n.signUp("notes"), n.signUp("notes")
+	key := o.issue()
+	answers := make(chan answer, 6)
+	for i := range cap(answers) {
+		go func() {
+			var last answer
+			for range 700 {
+				if last, _ = try("GET", o.integrations()+"/status", "", bearer([]string{o.admin, o.staff}[i%2])...); last.status != 200 { // no response has no status
+					break
+				}
+			}
+			answers <- last
+		}()
+	}
+	for range cap(answers) {
+		last := <-answers
+		refused(t, 429, "rate_limited", last)
+		require.NotEmpty(t, last.header.Get("Retry-After"))
+		require.Equal(t, "600", last.header.Get("RateLimit-Limit"))
+	}
+	other.do(200, "GET", "/status", "")
+	require.Equal(t, 200, call(t, "GET", o.integrations()+"/status", "", withKey(key)...).status)
+}

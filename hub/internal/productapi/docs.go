@@ -10,10 +10,10 @@ var docs = rest.Docs{
 	},
 	Operations: map[string]rest.OperationDoc{
 		"health.get":                 {Text: "For load balancers and monitors; needs no credentials and is not recorded. It responds 503 while the database does not respond."},
-		"api-keys.create":            {Text: "The key is in this response and nowhere else. The other product registers its webhook with it, or sends requests."},
+		"api-keys.create":            {Text: "The key is in this response and nowhere else. The other product registers its webhook with it, or sends requests. A tenant has at most 100 valid keys in an environment, besides those of its integrations.", Errors: []string{"422 too_many_keys"}},
 		"api-keys.list":              {Text: "Keys of the tenant in this environment, the newest first, without their secrets."},
 		"api-keys.revoke":            {Text: "Requests with the key are refused from now on. Revoking it again changes nothing."},
-		"api-keys.rotate":            {Text: "Makes a key with the same scopes. The old one works until the overlap ends.", Errors: []string{"409 key_not_active"}},
+		"api-keys.rotate":            {Text: "Makes a key with the same scopes. The old one works until the overlap ends.", Errors: []string{"409 key_not_active", "422 too_many_keys"}},
 		"integrations.connect":       {Text: "Asks the other product who it is, registers this product's address with it and stores both keys. Connecting again renews the connection. Fails whole: nothing is stored unless the other side agreed.", Errors: []string{"409 key_in_use, other_account_connected, peer_refused", "422 product_not_hosted, environment_mismatch, remote_key_rejected, unexpected_product, peer_not_active, peer_refused, url_not_allowed", "502 peer_unreachable, peer_answer, peer_limited, egress", "503 handshake_under_way"}},
 		"integrations.list":          {Text: "Connections of the tenant in this environment."},
 		"integrations.status":        {Text: "With a key: which product and tenant this is and what it offers. With an access token: the tenant's integrations."},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,6 +92,9 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	if check, ok := op.Metadata[module.MetadataCallerCheck].(module.CallerCheck); ok && err == nil {
 		ctx, err = check(ctx)
 	}
+	if err == nil && info.isKnown && info.key == nil && strings.HasPrefix(op.Path, interfacePath) {
+		err = p.deps.Limiter.AllowUsers(bounded, info.caller.TenantID, c.Set)
+	}
 	if err == nil {
 		var leave func()
 		if leave, err = p.gates.enter(ctx, info); err == nil {
@@ -105,6 +109,7 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 		_ = huma.WriteErr(p.api, ctx, http.StatusInternalServerError, "", err)
 	}
 	info.subjectID = trail.Subject()
+	p.identifyLogin(bounded, trail, info)
 	if !strings.HasPrefix(op.Path, interfacePath) && info.key == nil && op.Method == http.MethodGet && !trail.Required() {
 		return
 	}
@@ -113,6 +118,20 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 		c.Response().Header.Del(fiber.HeaderContentDisposition)
 		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusServiceUnavailable, "", store.Wrap("recording who read", err))
 	}
+}
+
+// identifyLogin sets who logged in with a request, for the audit log.
+func (p *Product) identifyLogin(ctx context.Context, trail *module.AuditTrail, info *requestInfo) {
+	if trail.AccessToken() == "" || info.isKnown {
+		return
+	}
+	caller, err := p.instance.Authenticate(ctx, trail.AccessToken())
+	if err != nil {
+		p.deps.Log.WarnContext(ctx, "a login is not in the audit log", "error", err)
+		return
+	}
+	caller.Environment = "" // it is for both
+	info.caller, info.isKnown = caller, true
 }
 
 // authorize identifies the caller and checks that it may call the operation.
@@ -286,8 +305,8 @@ func (p *Product) recordAudit(ctx context.Context, c *fiber.Ctx, action string, 
 		return nil
 	}
 	entry := p.auditEntry(ctx, action, info, status)
-	if id, err := uuid.Parse(c.Params("id")); err == nil && entry.ResourceID == "" {
-		entry.ResourceID = id.String()
+	if entry.ResourceID == "" {
+		entry.ResourceID = resourceIDOf(c.Params("id"))
 	}
 	// The outcome is final, so it is recorded even if the request ran out of time.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
@@ -298,6 +317,18 @@ func (p *Product) recordAudit(ctx context.Context, c *fiber.Ctx, action string, 
 			"resource_id", entry.ResourceID, "status", entry.Status, "request_id", entry.RequestID)
 	}
 	return err
+}
+
+// resourceIDOf returns the id in a path as the audit log has it: a UUID or a number. Other texts
+// are left out: anything may be in a path.
+func resourceIDOf(param string) string {
+	if id, err := uuid.Parse(param); err == nil {
+		return id.String()
+	}
+	if n, err := strconv.ParseInt(param, 10, 64); err == nil && n > 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
 }
 
 // storeAudit stores an audit entry, or counts it by key and address.

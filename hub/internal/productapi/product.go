@@ -28,7 +28,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Limiter counts requests of keys and sets the RateLimit headers. Its errors are
+// Limiter counts requests of keys and users and sets the RateLimit headers. Its errors are
 // [hub.ErrRateLimited].
 type Limiter interface {
 	// Allow counts a request of a key.
@@ -36,6 +36,8 @@ type Limiter interface {
 	// AllowIntegration counts a request of the integration that the key is bound to,
 	// whatever the number of its keys.
 	AllowIntegration(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
+	// AllowUsers counts a request of a tenant's users on the hub's routes.
+	AllowUsers(ctx context.Context, tenant uuid.UUID, setHeader func(name, value string)) error
 }
 
 // Directory is this process's cache of the configuration.

@@ -3,7 +3,6 @@ package productapi
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -84,10 +83,7 @@ var (
 // operation describes one of the hub's own operations. The action is its id and its name
 // in the audit log.
 func operation(method, path string, status int, action, summary string, security []map[string][]string) huma.Operation {
-	errors := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable}
-	if slices.ContainsFunc(security, func(scheme map[string][]string) bool { _, key := scheme[module.SchemeKey]; return key }) {
-		errors = append(errors, http.StatusTooManyRequests)
-	}
+	errors := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable}
 	if method != http.MethodGet {
 		errors = append(errors, http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}

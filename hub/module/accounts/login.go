@@ -57,6 +57,7 @@ func (a *Authenticator) Login(ctx context.Context, email, password string) (Sess
 	case !valid:
 		return Session{}, hub.Errorf(hub.ErrUnauthorized, "invalid_credentials", "Invalid credentials")
 	}
+	module.SetAccessToken(ctx, session.AccessToken)
 	return session, nil
 }
 

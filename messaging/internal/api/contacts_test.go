@@ -188,6 +188,10 @@ func TestTags(t *testing.T) {
 	require.Equal(t, "Lead", company.OK(200, "PUT", path, object{"name": "Lead"})["name"])
 	company.OK(200, "DELETE", path, nil)
 	company.Refused(404, "ERR_NO_TAG_FOUND", "DELETE", path, nil)
+	var named int
+	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from hub.audit where action = 'tags.delete' and resource_id = $1`,
+		strings.TrimPrefix(path, "/tags/")).Scan(&named))
+	require.Equal(t, 2, named, "the audit log says which tag")
 }
 
 // cmpOr returns the first value unless it is nil.

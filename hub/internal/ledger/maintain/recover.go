@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/filter"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
@@ -117,10 +118,12 @@ type eventsOfEndpoint struct {
 func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UUID) (missed eventsOfEndpoint, ok bool, err error) {
 	c := &missed.conditions
 	var product string
+	var isHosted bool
 	var types []string
 	err = db.QueryRow(ctx, `
-		select e.tenant_id, e.environment, t.product, e.event_types, coalesce(e.filter, '') from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
-		where e.id = $1 and e.deleted_at is null`, f.EndpointID).Scan(&missed.tenant, &missed.environment, &product, &types, &missed.expression)
+		select e.tenant_id, e.environment, t.product, p.hosted, e.event_types, coalesce(e.filter, '')
+		from hub.endpoints e join hub.tenants t on t.id = e.tenant_id join hub.products p on p.name = t.product
+		where e.id = $1 and e.deleted_at is null`, f.EndpointID).Scan(&missed.tenant, &missed.environment, &product, &isHosted, &types, &missed.expression)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return missed, false, nil
 	}
@@ -130,7 +133,11 @@ func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UU
 	c.Add("?::uuid is not null", *f.EndpointID)
 	c.Add("e.tenant_id = ?", missed.tenant)
 	c.Add("e.environment = ?", missed.environment)
-	c.Add("e.product = ?", product) // neither what peers sent nor the hub's own
+	if isHosted {
+		c.Add("e.product = ?", product) // neither what peers sent nor the hub's own
+	} else { // peers send it nothing; the log has the names of before it was renamed
+		c.Add("e.product <> ?", hub.ProductHub)
+	}
 	c.Add(notErasedSQL)
 	addTypes(c, types)
 	if len(f.EventTypes) > 0 {

@@ -44,6 +44,7 @@ func TestRecovery(t *testing.T) {
 	t.Parallel()
 	j := newReplayTest(t)
 	target, other := j.target[0], j.target[1]
+	j.exec(`update hub.products set hosted = true`) // peers send it events, which are not its own
 	j.exec(`update hub.endpoints set event_types = '{a.*,b_c}' where id = $1`, target)
 	var had []uuid.UUID
 	for _, id := range j.add(700, target, 1) {
@@ -126,6 +127,27 @@ func TestRecovery(t *testing.T) {
 	var accepted int
 	require.NoError(t, j.pool.QueryRow(t.Context(), `select coalesce(sum(accepted), 0) from hub.rollup_deltas where target_id = $1`, target).Scan(&accepted))
 	require.Equal(t, len(wanted), accepted)
+}
+
+// The log keeps the name that a product had before it was renamed. What was published then is
+// recovered too; the hub's own events are not.
+func TestRecoveryAfterARename(t *testing.T) {
+	t.Parallel()
+	j := newReplayTest(t)
+	target := j.target[0]
+	before := j.event("a.b", "shop", "{}", time.Second)
+	j.event("a.b", "hub", "{}", time.Second)
+	j.exec(`with moved as (update hub.tenants set product = 'papers' where product = 'shop') update hub.products set name = 'papers' where name = 'shop'`)
+	after := j.event("a.b", "papers", "{}", 0)
+	recovery := maintain.Recovery{EndpointID: target, Since: time.Now().Add(-time.Hour)}
+	count, err := j.CountRecovery(t.Context(), recovery, query.Owner{})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, count)
+	_, err = j.CreateRecovery(t.Context(), recovery, maintain.Creator{Label: "test"})
+	require.NoError(t, err)
+	_, err = j.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[uuid.UUID]int{before: 1, after: 1}, j.deliveriesTo(target))
 }
 
 // A recovery examines the events of its tenant and environment only: others', however many,

@@ -13,6 +13,33 @@ import (
 	"integrationhub/hub"
 )
 
+const countValidKeys = `-- name: CountValidKeys :one
+select count(*) from hub.keys
+where tenant_id = $1 and environment = $2 and revoked_at is null and integration_id is null and not link
+  and (replaced_by is not null) = $3::bool and (expires_at is null or expires_at > $4::timestamptz)
+`
+
+type CountValidKeysParams struct {
+	TenantID    uuid.UUID
+	Environment hub.Environment
+	Replaced    bool
+	At          time.Time
+}
+
+// Valid keys with a rate of their own: those of an integration share its rate. A key that was
+// replaced is valid until its overlap ends.
+func (q *Queries) CountValidKeys(ctx context.Context, arg CountValidKeysParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countValidKeys,
+		arg.TenantID,
+		arg.Environment,
+		arg.Replaced,
+		arg.At,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const createKey = `-- name: CreateKey :one
 insert into hub.keys (id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, expires_at, integration_id, link)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded, link, expiry_announced_at
@@ -340,6 +367,16 @@ func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
 		&i.ExpiryAnnouncedAt,
 	)
 	return i, err
+}
+
+const lockKeysOf = `-- name: LockKeysOf :exec
+select pg_advisory_xact_lock(hashtextextended('hub.keys/' || $1::uuid::text || '/' || $2::text, 0))
+`
+
+// Keys of a tenant and environment are counted and made by one transaction at a time.
+func (q *Queries) LockKeysOf(ctx context.Context, tenantID uuid.UUID, environment string) error {
+	_, err := q.db.Exec(ctx, lockKeysOf, tenantID, environment)
+	return err
 }
 
 const revokeKey = `-- name: RevokeKey :one

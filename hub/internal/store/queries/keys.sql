@@ -12,6 +12,17 @@ select exists (select from hub.keys where hash = $1 and link);
 -- name: LockKey :one
 select * from hub.keys where id = $1 for update;
 
+-- name: LockKeysOf :exec
+-- Keys of a tenant and environment are counted and made by one transaction at a time.
+select pg_advisory_xact_lock(hashtextextended('hub.keys/' || sqlc.arg(tenant_id)::uuid::text || '/' || sqlc.arg(environment)::text, 0));
+
+-- name: CountValidKeys :one
+-- Valid keys with a rate of their own: those of an integration share its rate. A key that was
+-- replaced is valid until its overlap ends.
+select count(*) from hub.keys
+where tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment) and revoked_at is null and integration_id is null and not link
+  and (replaced_by is not null) = sqlc.arg(replaced)::bool and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz);
+
 -- name: ListKeys :many
 select sqlc.embed(k), t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where (sqlc.narg(tenant_id)::uuid is null or k.tenant_id = sqlc.narg(tenant_id))
