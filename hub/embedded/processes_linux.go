@@ -36,7 +36,7 @@ func isStartedOn(pid int, dir string) bool {
 	if arguments[i+1] == dir {
 		return true
 	}
-	named, err := os.Stat(arguments[i+1])
+	named, err := os.Stat(arguments[i+1]) //nolint:gosec // only compared with ours
 	if err != nil {
 		return false
 	}

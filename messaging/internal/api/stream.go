@@ -216,7 +216,7 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 	check := time.NewTicker(streamCheckInterval)
 	defer check.Stop()
 	// Other readers may have been woken for what comes first before this one subscribed.
-	retry := minRetry + rand.IntN(maxRetry-minRetry+1)
+	retry := minRetry + rand.IntN(maxRetry-minRetry+1) //nolint:gosec // spreads clients, nobody guards it
 	if writeFlushed(w, fmt.Sprintf("retry: %d\n", retry)+r.position()+r.takeReset()) != nil {
 		return nil
 	}
