@@ -288,3 +288,28 @@ func (q *Queries) MergedIDs(ctx context.Context, clinicID uuid.UUID, env hub.Env
 	}
 	return items, nil
 }
+
+const movePaymentsToTheirAppointments = `-- name: MovePaymentsToTheirAppointments :exec
+update clinic.payments p set patient_id = $1::uuid, updated_at = $2 where p.clinic_id = $3 and p.env = $4 and p.patient_id = $5::uuid
+and exists (select from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.id = p.appointment_id and a.patient_id = $1)
+`
+
+type MovePaymentsToTheirAppointmentsParams struct {
+	ToID      uuid.UUID
+	UpdatedAt time.Time
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	FromID    uuid.UUID
+}
+
+// Moves a patient's payments of appointments that are another patient's.
+func (q *Queries) MovePaymentsToTheirAppointments(ctx context.Context, arg MovePaymentsToTheirAppointmentsParams) error {
+	_, err := q.db.Exec(ctx, movePaymentsToTheirAppointments,
+		arg.ToID,
+		arg.UpdatedAt,
+		arg.ClinicID,
+		arg.Env,
+		arg.FromID,
+	)
+	return err
+}
