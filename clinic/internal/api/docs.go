@@ -46,7 +46,7 @@ var docs = rest.Docs{
 		"patients.get":                     {Text: "Reading is on record. Whole tax ids are shown to administrators who ask for them and where the clinic allows it.", Errors: []string{"403 reveal_forbidden", "404 patient_merged"}},
 		"patients.update":                  {Text: "Changes the members that the body has; null clears a member.", Errors: []string{"404 patient_merged", "409 cpf_taken, external_ref_taken, patient_anonymized"}},
 		"patients.delete":                  {Text: "Nothing is erased: see the deletion request for that.", Errors: []string{"404 patient_merged", "409 patient_anonymized"}},
-		"patients.export":                  {Text: "Everything the clinic keeps about the patient, for handing over. Reading is on record.", Errors: []string{"403 reveal_forbidden, admin_only", "404 patient_merged"}},
+		"patients.export":                  {Text: "Everything the clinic keeps about the patient, for handing over. As JSON and CSV it has earlier names, numbers and addresses, tickets, inbox entries and merges too. Reading is on record.", Errors: []string{"403 reveal_forbidden, admin_only", "404 patient_merged"}},
 		"patients.merge":                   {Text: "The other patient keeps all records, appointments, payments and interactions of both.", Errors: []string{"404 patient_merged", "409 cpf_differs, patient_anonymized"}},
 		"records.list":                     {Text: "The latest first. Records of an erased patient are locked: administrators open them with a reason, which is on record.", Errors: []string{"403 admin_only, reveal_forbidden", "404 patient_merged"}},
 		"records.list-accesses":            {Text: "The latest first.", Errors: []string{"404 patient_merged"}},
