@@ -131,11 +131,13 @@ func (e *slowBatchError) Error() string {
 const (
 	problemConflict = "conflicts with another patient's CPF or external_id"
 	problemSlow     = "took too long to import, and was left out; import this line again"
+	// Also of patients that an undo leaves as they are.
+	problemUnreadable = "what is stored of this patient cannot be decrypted; who runs the hub can say why"
 )
 
 // importBatchSplitting imports a batch that begins at a position: its patients and the
-// progress in one transaction. A batch that violates a constraint of the database is halved
-// until the violating row is alone; that row fails. A batch that takes too long is a
+// progress in one transaction. A batch that violates a constraint of the database, or
+// has a patient who cannot be decrypted, is halved until that row is alone; it fails. A batch that takes too long is a
 // slowBatchError, unless it is a single row: that fails too, so that the import ends.
 func (s *Service) importBatchSplitting(ctx context.Context, key importKey, position importfile.Position, batch []importLine) error {
 	if len(batch) == 0 {
@@ -156,7 +158,12 @@ func (s *Service) importBatchSplitting(ctx context.Context, key importKey, posit
 		return err
 	}
 	if len(batch) == 1 {
-		return s.failBatch(ctx, key, position, batch, problemConflict)
+		problem := problemConflict
+		if errors.Is(err, store.ErrUnreadable) {
+			s.host.Log.ErrorContext(ctx, "a line of an import fails", "import_id", key.ID, "error", err)
+			problem = problemUnreadable
+		}
+		return s.failBatch(ctx, key, position, batch, problem)
 	}
 	half := len(batch) / 2
 	if err := s.importBatchSplitting(ctx, key, position, batch[:half]); err != nil {
@@ -201,9 +208,9 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || dberr.Code(err) == dberr.QueryCanceled
 }
 
-// isRowError reports whether the contents of a row caused an error.
+// isRowError reports whether the contents of a row, or of its patient, caused an error.
 func isRowError(err error) bool {
-	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || dberr.ConstraintName(err) != ""
+	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || errors.Is(err, store.ErrUnreadable) || dberr.ConstraintName(err) != ""
 }
 
 // changeInTx runs work in a transaction that holds the import, unless another run has advanced

@@ -152,11 +152,13 @@ func (u *undo) undoChange(ctx context.Context, match dbgen.ImportMatch) error {
 		return nil
 	}
 	data, err := u.tx.PatientData(patient)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrUnreadable) {
 		return err
 	}
 	reason := ""
 	switch {
+	case err != nil:
+		reason = u.keepUnreadable(ctx, patient.ID, err)
 	case patient.Status == store.Anonymized || !slices.Equal(hashAfter(u.tx, u.key.scope(), patient.ID, data), match.AfterHmac):
 		reason = keptChanged
 	case match.BeforeEnc == nil && slices.Contains(u.linked, patient.ID):
@@ -173,6 +175,8 @@ func (u *undo) undoChange(ctx context.Context, match dbgen.ImportMatch) error {
 			reason = keptLinked
 		case errors.Is(err, hub.ErrConflict):
 			reason = keptTaken
+		case errors.Is(err, store.ErrUnreadable):
+			reason = u.keepUnreadable(ctx, patient.ID, err)
 		case err != nil:
 			return err
 		}
@@ -183,6 +187,12 @@ func (u *undo) undoChange(ctx context.Context, match dbgen.ImportMatch) error {
 	}
 	u.kept++
 	return u.tx.KeepImportMatch(ctx, dbgen.KeepImportMatchParams{ClinicID: u.key.Clinic, Env: u.key.Env, ImportID: u.key.ID, PatientID: patient.ID, KeptReason: &reason})
+}
+
+// keepUnreadable logs why a patient stays as it is, and returns the reason for users.
+func (u *undo) keepUnreadable(ctx context.Context, patient uuid.UUID, err error) string {
+	u.tx.Host.Log.ErrorContext(ctx, "the undo of an import leaves a patient as it is", "import_id", u.key.ID, "patient_id", patient, "error", err)
+	return problemUnreadable
 }
 
 // deleteImported deletes a patient that an import created and that nothing refers to.
@@ -200,7 +210,7 @@ func deleteImported(ctx context.Context, tx *store.Tx, scope store.Scope, patien
 func restorePatient(ctx context.Context, tx *store.Tx, key importKey, match dbgen.ImportMatch) error {
 	encoded, err := tx.Host.Sealer.Open(match.BeforeEnc, changeContext(key.ID, match.PatientID))
 	if err != nil {
-		return fmt.Errorf("decrypting a patient's data before an import: %w", err)
+		return fmt.Errorf("decrypting a patient's data before an import: %w", errors.Join(store.ErrUnreadable, err))
 	}
 	var before snapshot
 	if err := json.Unmarshal(encoded, &before); err != nil {

@@ -198,3 +198,22 @@ func TestImportPreview(t *testing.T) {
 	fhir := clinic.UploadImport("fhir-ndjson", `{"resourceType":"Patient","name":[{"text":"Ana"}]}`)
 	require.Equal(t, []any{}, fhir.Body["preview"].(object)["columns"])
 }
+
+// What cannot be decrypted any more keeps its own patient only.
+func TestUndoImportWithUnreadableData(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	const names = "Ana Bia Caio"
+	ids := map[string]any{}
+	for i, name := range strings.Fields(names) {
+		ids[name] = clinic.OK(201, "POST", "/patients", object{"name": name + " Souza", "cpf": []string{clinictest.CPF, "529.982.247-25", "111.444.777-35"}[i]})["id"]
+	}
+	imported := clinic.Import("csv", "nome;cpf;email\nAna Souza;"+clinictest.CPF+";ana@example.com\nBia Souza;529.982.247-25;bia@example.com\nCaio Souza;111.444.777-35;caio@example.com\n")
+	clinictest.RequireImportCounts(t, imported, 0, 3, 0, 0)
+	clinic.Exec(`update clinic.patients set cpf_enc = 'broken' where clinic_id = $1 and id = $2`, ids["Ana"])
+	clinic.Exec(`update clinic.import_matches set before_enc = 'broken' where clinic_id = $1 and patient_id = $2`, ids["Bia"])
+	result := undoImport(clinic, imported["id"].(string))
+	reason := "what is stored of this patient cannot be decrypted; who runs the hub can say why"
+	require.Equal(t, []any{object{"patient_id": ids["Ana"], "line": 2.0, "reason": reason}, object{"patient_id": ids["Bia"], "line": 3.0, "reason": reason}}, result["kept_patients"])
+	require.Nil(t, clinic.Get("/patients/" + ids["Caio"].(string))["email"])
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -101,7 +102,8 @@ func (t *Tx) PatientsKnownAs(ctx context.Context, scope Scope, patients []Patien
 	})
 }
 
-// ReadAndDeleteEarlierContacts returns a patient's earlier contacts and deletes them.
+// ReadAndDeleteEarlierContacts returns a patient's earlier contacts and deletes them, also those
+// that cannot be decrypted any more: they stop no erasure.
 func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, patient uuid.UUID) (contacts EarlierContacts, err error) {
 	rows, err := t.DeleteEarlierContacts(ctx, scope.Clinic, scope.Env, patient)
 	if err != nil {
@@ -111,7 +113,8 @@ func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, pati
 	for _, row := range rows {
 		value, err := t.openContact(row.ID, row.ValueEnc)
 		if err != nil {
-			return contacts, err
+			t.Host.Log.ErrorContext(ctx, "an earlier contact cannot be read; its patient is erased without it", "patient_id", patient, "contact_id", row.ID, "error", err)
+			continue
 		}
 		switch row.Kind {
 		case contactName:
@@ -136,7 +139,7 @@ func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, pati
 func (t *Tx) openContact(id uuid.UUID, sealed []byte) (string, error) {
 	plain, err := t.Host.Sealer.Open(sealed, contactContext(id))
 	if err != nil {
-		return "", fmt.Errorf("decrypting an earlier contact: %w", err)
+		return "", fmt.Errorf("decrypting an earlier contact: %w", errors.Join(ErrUnreadable, err))
 	}
 	return string(plain), nil
 }
