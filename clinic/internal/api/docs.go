@@ -65,7 +65,7 @@ var docs = rest.Docs{
 		"interactions.create":              {Text: "For what happened outside of all systems, such as a call.", Errors: []string{"404 patient_merged", "409 patient_anonymized, source_id_reused"}},
 		"imports.create":                   {Text: "Reads a CSV or FHIR file in the background. Rows that match a patient update it; rows with errors are listed and skipped. With dry_run nothing is stored. A clinic has at most five imports that are not finished.", Errors: []string{"409 import_running, busy", "413 file_too_large, body_too_large", "429 too_many_imports", "503 uploads_busy, files_unavailable"}},
 		"imports.list":                     {Text: "The newest first."},
-		"imports.get":                      {Text: "Counts, columns as understood, and the first errors."},
+		"imports.get":                      {Text: "Counts, columns as understood, and the first errors and warnings, which are kept for 90 days."},
 		"imports.undo":                     {Text: "Patients that were changed since are kept, and listed.", Errors: []string{"409 import_running, dry_run, already_undone, undo_expired"}},
 		"inbox.list":                       {Text: "An entry waits until a user says whom it is about."},
 		"inbox.link":                       {Text: "The event takes effect as if it had matched; other entries with the same sender are linked too.", Errors: []string{"409 already_settled, patient_anonymized"}},
