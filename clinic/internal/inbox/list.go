@@ -73,8 +73,8 @@ func (s *Service) items(ctx context.Context, scope store.Scope, entries []store.
 func (s *Service) suggestPatients(ctx context.Context, scope store.Scope, entries []store.InboxEntry) (map[string]*uuid.UUID, error) {
 	var keys []string
 	for _, entry := range entries {
-		if entry.Status == Open && entry.PhoneKey != nil {
-			keys = append(keys, *entry.PhoneKey)
+		if key := identifyingKey(entry); entry.Status == Open && key != nil {
+			keys = append(keys, *key)
 		}
 	}
 	if keys == nil {
