@@ -12,7 +12,6 @@ import (
 
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
@@ -186,9 +185,9 @@ func (a *API) addExportedLists(ctx context.Context, scope store.Scope, patient u
 	if err != nil {
 		return err
 	}
-	head.Tickets = rest.Map(tickets, func(t dbgen.TicketsOfPatientRow) ExportedTicket { return ExportedTicket{t.Source, t.TicketID} })
+	head.Tickets = rest.Map(tickets, func(t store.PatientTicket) ExportedTicket { return ExportedTicket{t.Source, t.TicketID} })
 	merges, err := a.store.MergesOfPatient(ctx, scope.Clinic, scope.Env, patient)
-	head.Merges = rest.Map(merges, func(m dbgen.MergesOfPatientRow) ExportedMerge {
+	head.Merges = rest.Map(merges, func(m store.PatientMerge) ExportedMerge {
 		return ExportedMerge{m.ID, m.MergedID, m.MergedAt.UTC(), clampOptionalTime(m.UndoneAt)}
 	})
 	return err

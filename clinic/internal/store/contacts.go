@@ -23,6 +23,9 @@ const (
 	contactCPF        = "cpf" // its keyed hash, in hexadecimal
 )
 
+// PatientTicket is a patient's ticket at a connected product.
+type PatientTicket = dbgen.TicketsOfPatientRow
+
 // contactContext binds an encrypted earlier contact to its row.
 func contactContext(id uuid.UUID) string { return "earlier/" + id.String() }
 
