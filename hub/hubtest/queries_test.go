@@ -29,7 +29,7 @@ var silentWrites = map[string][]string{
 		// Of the erasure, whose event is the deletion's.
 		"AnonymizePatient", "EraseAndLockRecords", "EraseAppointmentTexts", "EraseInteractionTexts", "ErasePaymentTexts", "MaskAppointmentID",
 		// Bookings of the scheduling product, which published them.
-		"DeleteAppointment", "ReleasePaymentsOfAppointment", "UpsertBooking", "UpsertUnidentifiedBooking",
+		"DeleteAppointment", "ReleasePaymentsOfAppointment", "ReleasePaymentsOfFormerPatients", "UpsertBooking", "UpsertUnidentifiedBooking",
 		// Of undoing an import, which publishes patient.updated.
 		"DeletePatientRow",
 	},

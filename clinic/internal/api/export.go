@@ -25,26 +25,54 @@ type exportInput struct {
 
 // Export is all data that the clinic has about a patient.
 type Export struct {
-	ExportedAt   time.Time     `json:"exported_at" doc:"When it was put together"`
-	Clinic       ExportClinic  `json:"clinic" doc:"Whose data it is"`
-	Patient      Patient       `json:"patient" doc:"Whom it is about"`
-	LinkedPhones []string      `json:"linked_phones" nullable:"false" doc:"Further numbers that are the patient's, as numbers are compared: without a Brazilian mobile's ninth digit"`
-	ExternalRef  *string       `json:"external_ref" doc:"The patient's id where they were imported from"`
-	References   []Reference   `json:"references" nullable:"false" doc:"The patient's numbers in other lists that were imported"`
-	Records      []Record      `json:"records" nullable:"false" doc:"What was written down, the latest first"`
-	Appointments []Appointment `json:"appointments" nullable:"false" doc:"All, whatever became of them"`
-	Payments     []Payment     `json:"payments" nullable:"false" doc:"All, whatever became of them"`
-	Interactions []Interaction `json:"interactions" nullable:"false" doc:"What happened with the patient"`
+	ExportedAt   time.Time         `json:"exported_at" doc:"When it was put together"`
+	Clinic       ExportClinic      `json:"clinic" doc:"Whose data it is"`
+	Patient      Patient           `json:"patient" doc:"Whom it is about"`
+	LinkedPhones []string          `json:"linked_phones" nullable:"false" doc:"Further numbers that are the patient's, as numbers are compared: without a Brazilian mobile's ninth digit"`
+	ExternalRef  *string           `json:"external_ref" doc:"The patient's id where they were imported from"`
+	References   []Reference       `json:"references" nullable:"false" doc:"The patient's numbers in other lists that were imported"`
+	Earlier      []ExportedContact `json:"earlier_contacts" nullable:"false" doc:"Names, numbers, addresses and tax ids that the patient had before, the latest first"`
+	Tickets      []ExportedTicket  `json:"tickets" nullable:"false" doc:"The patient's tickets at connected products"`
+	Merges       []ExportedMerge   `json:"merges" nullable:"false" doc:"Patients that were merged into this one, the latest first"`
+	Records      []Record          `json:"records" nullable:"false" doc:"What was written down, the latest first"`
+	Appointments []Appointment     `json:"appointments" nullable:"false" doc:"All, whatever became of them"`
+	Payments     []Payment         `json:"payments" nullable:"false" doc:"All, whatever became of them"`
+	Interactions []Interaction     `json:"interactions" nullable:"false" doc:"What happened with the patient"`
+	Inbox        []InboxEntry      `json:"inbox" nullable:"false" doc:"Events that matched no patient at first, and are linked to this one; open ones wait for an older one"`
 }
 
 // exportHead has the members of an [Export] before its lists.
 type exportHead struct {
-	ExportedAt   time.Time    `json:"exported_at" doc:"When it was put together"`
-	Clinic       ExportClinic `json:"clinic" doc:"Whose data it is"`
-	Patient      Patient      `json:"patient" doc:"Whom it is about"`
-	LinkedPhones []string     `json:"linked_phones"`
-	ExternalRef  *string      `json:"external_ref"`
-	References   []Reference  `json:"references"`
+	ExportedAt   time.Time         `json:"exported_at" doc:"When it was put together"`
+	Clinic       ExportClinic      `json:"clinic" doc:"Whose data it is"`
+	Patient      Patient           `json:"patient" doc:"Whom it is about"`
+	LinkedPhones []string          `json:"linked_phones"`
+	ExternalRef  *string           `json:"external_ref"`
+	References   []Reference       `json:"references"`
+	Earlier      []ExportedContact `json:"earlier_contacts"`
+	Tickets      []ExportedTicket  `json:"tickets"`
+	Merges       []ExportedMerge   `json:"merges"`
+}
+
+// ExportedContact is a name, number, address or tax id that a patient had before.
+type ExportedContact struct {
+	Kind  string    `json:"kind" enum:"name,former_name,phone,email,cpf" doc:"name: a user linked an event with this name, which may be another person's with the same number; former_name: of the patient's record"`
+	Value *string   `json:"value" doc:"null: a tax id, of which a keyed hash alone is kept, or a value that cannot be decrypted any more"`
+	At    time.Time `json:"at" doc:"When it was replaced or linked"`
+}
+
+// ExportedTicket is a ticket at a connected product.
+type ExportedTicket struct {
+	Source   string `json:"source" doc:"The product"`
+	TicketID string `json:"ticket_id" doc:"Names the ticket there"`
+}
+
+// ExportedMerge is a merge into a patient.
+type ExportedMerge struct {
+	ID       uuid.UUID  `json:"merge_id" doc:"Names the merge in paths"`
+	MergedID uuid.UUID  `json:"merged_id" doc:"The patient who was merged into this one"`
+	MergedAt time.Time  `json:"merged_at" doc:"When they were merged"`
+	UndoneAt *time.Time `json:"undone_at" doc:"When that was undone; null: it was not"`
 }
 
 // Reference is a patient's number in a list.
@@ -127,6 +155,9 @@ func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string,
 		return "", nil, err
 	}
 	head.References = rest.Map(references, func(r store.PatientReference) Reference { return Reference{r.Source, r.Reference} })
+	if err := a.addExportedLists(ctx, scope, row.ID, &head); err != nil {
+		return "", nil, err
+	}
 	view, err := a.newRecordView(ctx, scope, row, in.RecordAccessParams)
 	if err != nil {
 		return "", nil, err
@@ -141,6 +172,25 @@ func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string,
 		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, head, q, view) }, nil
 	}
 	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, head, q, view) }, nil
+}
+
+// addExportedLists adds a patient's earlier contacts, tickets and merges to an export.
+func (a *API) addExportedLists(ctx context.Context, scope store.Scope, patient uuid.UUID, head *exportHead) error {
+	earlier, err := a.store.ListEarlierContacts(ctx, scope, patient)
+	if err != nil {
+		return err
+	}
+	head.Earlier = rest.Map(earlier, func(c store.EarlierContact) ExportedContact { return ExportedContact{c.Kind, c.Value, c.At.UTC()} })
+	tickets, err := a.store.TicketsOfPatient(ctx, scope.Clinic, scope.Env, patient)
+	if err != nil {
+		return err
+	}
+	head.Tickets = rest.Map(tickets, func(t store.PatientTicket) ExportedTicket { return ExportedTicket{t.Source, t.TicketID} })
+	merges, err := a.store.MergesOfPatient(ctx, scope.Clinic, scope.Env, patient)
+	head.Merges = rest.Map(merges, func(m store.PatientMerge) ExportedMerge {
+		return ExportedMerge{m.ID, m.MergedID, m.MergedAt.UTC(), clampOptionalTime(m.UndoneAt)}
+	})
+	return err
 }
 
 // writeObject writes an [Export].
@@ -161,6 +211,7 @@ func (a *API) writeObject(ctx context.Context, w io.Writer, head exportHead, q s
 			return err
 		},
 		record: addElement[Record](list), appointment: addElement[Appointment](list), payment: addElement[Payment](list), interaction: addElement[Interaction](list),
+		inboxEntry: addElement[InboxEntry](list),
 	})
 	if err == nil {
 		_, err = io.WriteString(w, "]}")

@@ -39,7 +39,8 @@ func TestExportsAreWhole(t *testing.T) {
 	scheduling := clinic.ConnectPeer("scheduling")
 	messaging := clinic.ConnectPeer("messaging")
 	messaging.Send("ignored", "message.received", object{"phone": "+5521976543210", "body": "Hi", "ticket_id": 1})
-	clinic.OK(200, "POST", "/integrations/inbox/"+clinic.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
+	entry := clinic.Items("/integrations/inbox")[0]
+	clinic.OK(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/link", object{"patient_id": id})
 	scheduling.Send("accepted", "appointment.created", object{"appointment_id": "b-1", "client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dra. Lima", "datetime": "2027-01-04T12:00:00Z"})
 	scheduling.Send("accepted", "appointment.reminded", object{"appointment_id": "b-1", "client_phone": clinictest.Phone})
 	record := clinic.OK(201, "POST", path+"/records", object{"date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "content": "All of it", "summary": "Fine", "url": "https://files.example.com/7"})
@@ -58,6 +59,9 @@ func TestExportsAreWhole(t *testing.T) {
 			"cpf": "***.***.***-09", "linked_phones": "'+552176543210", "external_ref": "A-7",
 		},
 		{
+			"kind": "ticket", "source": "messaging", "source_id": "1",
+		},
+		{
 			"kind": "record", "id": record["id"].(string), "date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "status": "N", "summary": "Fine",
 			"content": "All of it", "url": "https://files.example.com/7",
 		},
@@ -73,12 +77,63 @@ func TestExportsAreWhole(t *testing.T) {
 			"kind": "interaction", "id": call["id"].(string), "date": call["occurred_at"].(string)[:19] + "Z", "type": "message_received", "summary": "Hi",
 			"source": "messaging", "source_id": call["source_id"].(string),
 		},
+		{
+			"kind": "inbox_entry", "id": entry["id"].(string), "date": entry["occurred_at"].(string)[:19] + "Z", "type": "message.received", "status": "linked",
+			"source": "messaging", "source_id": entry["event_id"].(string),
+		},
 	}, ExportRows(clinic, id))
 
 	// Who has none of it has empty lists, and another clinic's are not there.
 	bare := clinic.OK(201, "POST", "/patients", object{"name": "Gil"})["id"].(string)
 	require.Equal(t, []any{}, clinic.Get("/patients/" + bare + "/export")["linked_phones"])
 	require.Nil(t, clinic.Get("/patients/" + bare + "/export")["external_ref"])
+}
+
+// Exports have what identified the patient before, tickets, inbox entries and merges.
+func TestExportsHaveWhatIdentifiesThePatient(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	id, other := clinic.AddPatient(clinictest.Phone), clinic.AddPatient("+5511900001111")
+	path := "/patients/" + id
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.Send("ignored", "message.received", object{"phone": "+5521976543210", "body": "Hi", "ticket_id": "t-1"})
+	entry := clinic.Items("/integrations/inbox")[0]
+	clinic.OK(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/link", object{"patient_id": id})
+	clinic.OK(200, "PUT", path, object{"name": "Ana Lima", "phone": "+5511955556666", "email": "ana@example.com", "cpf": clinictest.CPF})
+	clinic.OK(200, "PUT", path, object{"email": nil, "cpf": nil})
+	merge := clinic.OK(200, "POST", "/patients/"+other+"/merge", object{"into": id})["merge_id"]
+
+	whole := clinic.Get(path + "/export")
+	earlier := map[string]any{}
+	for _, contact := range whole["earlier_contacts"].([]any) {
+		require.NotEmpty(t, contact.(object)["at"])
+		if contact := contact.(object); contact["value"] != "+5511900001111" {
+			earlier[contact["kind"].(string)] = contact["value"]
+		}
+	}
+	require.Equal(t, map[string]any{"former_name": "Ana Souza", "phone": clinictest.Phone, "email": "ana@example.com", "cpf": nil}, earlier)
+	require.Equal(t, []any{object{"source": "messaging", "ticket_id": "t-1"}}, whole["tickets"])
+	merges := whole["merges"].([]any)
+	require.Len(t, merges, 1)
+	require.Equal(t, []any{merge, other, nil}, []any{merges[0].(object)["merge_id"], merges[0].(object)["merged_id"], merges[0].(object)["undone_at"]})
+	inbox := whole["inbox"].([]any)
+	require.Len(t, inbox, 1)
+	require.Equal(t, []any{entry["id"], "linked", id}, []any{inbox[0].(object)["id"], inbox[0].(object)["status"], inbox[0].(object)["patient_id"]})
+
+	kinds := map[string]int{}
+	for _, row := range ExportRows(clinic, id) {
+		kinds[row["kind"]]++
+	}
+	require.Equal(t, map[string]int{"patient": 1, "earlier_contact": 5, "ticket": 1, "merge": 1, "interaction": 1, "inbox_entry": 1}, kinds)
+
+	// What cannot be decrypted any more is left out.
+	clinic.Exec(`update clinic.earlier_contacts set value_enc = '\x00112233' where clinic_id = $1 and kind = 'email'`)
+	require.NotContains(t, clinictest.JSON(t, clinic.Get(path+"/export")), "ana@example.com")
+
+	bare := clinic.Get("/patients/" + clinic.OK(201, "POST", "/patients", object{"name": "Gil"})["id"].(string) + "/export")
+	for _, list := range []string{"earlier_contacts", "tickets", "merges", "inbox"} {
+		require.Equal(t, []any{}, bare[list], list)
+	}
 }
 
 // Cells that a spreadsheet would read as a formula are escaped.

@@ -43,6 +43,9 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q st
 	if err != nil {
 		return err
 	}
+	if err := writeHeadRows(head, write); err != nil {
+		return err
+	}
 	err = a.visitPatientItems(ctx, q, view, exportVisitor{
 		begin: func(string) error { return nil },
 		record: func(r Record) error {
@@ -69,7 +72,41 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q st
 				"source": r.Source, "source_id": r.SourceID,
 			})
 		},
+		inboxEntry: func(r InboxEntry) error {
+			return write(tableRow{
+				"kind": "inbox_entry", "id": r.ID.String(), "date": r.OccurredAt.Format(time.RFC3339), "type": r.EventType, "status": r.Status, "summary": pointer.ValueOrZero(r.Summary),
+				"source": r.Product, "source_id": r.EventID, "phone": pointer.ValueOrZero(r.Phone),
+			})
+		},
 	})
 	table.Flush()
 	return errors.Join(err, table.Error())
+}
+
+// writeHeadRows writes a row for each element of the lists of an export's head.
+func writeHeadRows(head exportHead, write func(tableRow) error) error {
+	var rows []tableRow
+	for _, contact := range head.Earlier {
+		column := "summary"
+		if contact.Kind == "phone" || contact.Kind == "email" {
+			column = contact.Kind
+		}
+		rows = append(rows, tableRow{"kind": "earlier_contact", "date": contact.At.Format(time.RFC3339), "type": contact.Kind, column: pointer.ValueOrZero(contact.Value)})
+	}
+	for _, ticket := range head.Tickets {
+		rows = append(rows, tableRow{"kind": "ticket", "source": ticket.Source, "source_id": ticket.TicketID})
+	}
+	for _, merge := range head.Merges {
+		status := "merged"
+		if merge.UndoneAt != nil {
+			status = "undone"
+		}
+		rows = append(rows, tableRow{"kind": "merge", "id": merge.ID.String(), "date": merge.MergedAt.Format(time.RFC3339), "status": status, "source_id": merge.MergedID.String()})
+	}
+	for _, row := range rows {
+		if err := write(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

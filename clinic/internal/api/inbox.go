@@ -38,6 +38,13 @@ func toInboxEntry(entry store.InboxEntry) InboxEntry {
 	}
 }
 
+// toInboxItem is [toInboxEntry] with what the entry's event says.
+func toInboxItem(item inbox.Item) InboxEntry {
+	entry := toInboxEntry(item.Entry)
+	entry.Summary, entry.StartsAt, entry.Suggested = item.Summary, item.StartsAt, item.Suggested
+	return entry
+}
+
 type inboxInput struct {
 	rest.PageParams
 	Status string `query:"status" enum:"open,linked,dismissed" default:"open" doc:"Only those in this state"`
@@ -56,9 +63,7 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 		if item.Suggested != nil {
 			module.SetSubject(ctx, item.Suggested.String())
 		}
-		inboxEntry := toInboxEntry(item.Entry)
-		inboxEntry.Summary, inboxEntry.StartsAt, inboxEntry.Suggested = item.Summary, item.StartsAt, item.Suggested
-		return inboxEntry
+		return toInboxItem(item)
 	})
 	return &struct{ Body rest.Page[InboxEntry] }{rest.NewPage(list, total, in.PageParams)}, err
 }

@@ -107,6 +107,26 @@ func TestMergeAndUndo(t *testing.T) {
 	m.OK(200, "POST", "/merges/"+again+"/undo", nil)
 }
 
+// What was paid after a merge for an appointment of the merged patient goes back with it.
+func TestUndoOfAMergeMovesPaymentsWithTheirAppointments(t *testing.T) {
+	t.Parallel()
+	c := clinictest.NewClinic(t)
+	from, into := c.AddPatient(clinictest.Phone), c.AddPatient("+5511900001111")
+	appointment := c.OK(201, "POST", "/patients/"+from+"/appointments", object{"datetime": "2027-01-04T12:00:00Z"})["id"]
+	merge := c.OK(200, "POST", "/patients/"+from+"/merge", object{"into": into})["merge_id"].(string)
+	due := clinictest.DateIn(t, 1)
+	c.OK(201, "POST", "/patients/"+into+"/payments", object{"amount": 50, "due_date": due, "appointment_id": appointment})
+	c.OK(201, "POST", "/patients/"+into+"/payments", object{"amount": 20, "due_date": due})
+	c.OK(200, "POST", "/merges/"+merge+"/undo", nil)
+	moved, stayed := c.Items("/patients/"+from+"/payments"), c.Items("/patients/"+into+"/payments")
+	require.Len(t, moved, 1)
+	require.Equal(t, appointment, moved[0]["appointment_id"])
+	require.Len(t, stayed, 1)
+	require.Nil(t, stayed[0]["appointment_id"])
+	require.EqualValues(t, 50, c.Get("/patients/" + from)["balance_due"])
+	require.EqualValues(t, 20, c.Get("/patients/" + into)["balance_due"])
+}
+
 // Only administrators merge, patients of one clinic and environment, once, and never two
 // people with different CPFs.
 func TestMergeRefuses(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/clinic/internal/inbox"
 	"integrationhub/clinic/internal/store"
 )
 
@@ -47,6 +48,7 @@ type exportVisitor struct {
 	appointment func(Appointment) error
 	payment     func(Payment) error
 	interaction func(Interaction) error
+	inboxEntry  func(InboxEntry) error
 }
 
 func (a *API) visitPatientItems(ctx context.Context, q store.ResourceFilter, view recordView, visitor exportVisitor) error {
@@ -66,6 +68,9 @@ func (a *API) visitPatientItems(ctx context.Context, q store.ResourceFilter, vie
 		{"interactions", func() error {
 			return forEachRow(ctx, q, a.store.FindInteractions, func(r store.Interaction) uuid.UUID { return r.ID }, withoutError(toInteraction), visitor.interaction)
 		}},
+		{"inbox", func() error {
+			return forEachRow(ctx, q, a.findInboxEntries, func(item inbox.Item) uuid.UUID { return item.Entry.ID }, withoutError(toInboxItem), visitor.inboxEntry)
+		}},
 	} {
 		if err := visitor.begin(kind.name); err != nil {
 			return err
@@ -75,4 +80,14 @@ func (a *API) visitPatientItems(ctx context.Context, q store.ResourceFilter, vie
 		}
 	}
 	return nil
+}
+
+// findInboxEntries returns a page of a patient's inbox entries.
+func (a *API) findInboxEntries(ctx context.Context, q store.ResourceFilter) ([]inbox.Item, int, error) {
+	var after uuid.UUID
+	if q.Cursor != nil {
+		after = q.Cursor.ID
+	}
+	items, err := a.inbox.ListOfPatient(ctx, q.Scope, q.Patients[0], after, q.Limit)
+	return items, 0, err
 }

@@ -14,3 +14,6 @@ func FormatE164In(phone, areaCode string) string { return brazil.FormatE164In(ph
 // PhoneKey returns the key by which a number is found; see [brazil.PhoneKey]. The database
 // computes the columns phone_key by the same rule.
 func PhoneKey(e164 string) string { return brazil.PhoneKey(e164) }
+
+// IsFillerPhone reports whether a number or its key identifies nobody; see [brazil.IsFillerPhone].
+func IsFillerPhone(e164 string) bool { return brazil.IsFillerPhone(e164) }

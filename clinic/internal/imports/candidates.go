@@ -60,7 +60,8 @@ type rowKeys struct {
 	ids                                 []uuid.UUID
 	externalRefs, sources, refs, phones []string
 	hashes                              [][]byte
-	names                               []string // of rows without a phone number
+	names                               []string // of rows without a phone number that identifies people
+	fillers                             []string // those rows' phone numbers
 }
 
 func (m *patientMatcher) rowKeys() (keys rowKeys) {
@@ -81,10 +82,13 @@ func (m *patientMatcher) rowKeys() (keys rowKeys) {
 		if row.cpfHash != nil {
 			keys.hashes = append(keys.hashes, row.cpfHash)
 		}
+		if key := phoneKey(row.Phone); key != "" {
+			keys.phones = append(keys.phones, key)
+			continue
+		}
+		keys.names = append(keys.names, care.FoldName(row.Name))
 		if row.Phone != nil {
-			keys.phones = append(keys.phones, care.PhoneKey(*row.Phone))
-		} else {
-			keys.names = append(keys.names, care.FoldName(row.Name))
+			keys.fillers = append(keys.fillers, care.PhoneKey(*row.Phone))
 		}
 	}
 	return keys
@@ -107,7 +111,9 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, isDryRun bool) erro
 		},
 		func() ([]uuid.UUID, error) { return m.tx.PatientIDsByCPFHashes(ctx, clinic, env, keys.hashes) },
 		func() ([]uuid.UUID, error) { return m.tx.PatientIDsByPhoneKeys(ctx, clinic, env, keys.phones) },
-		func() ([]uuid.UUID, error) { return m.tx.PatientIDsByNamesWithoutPhone(ctx, clinic, env, keys.names) },
+		func() ([]uuid.UUID, error) {
+			return m.tx.PatientIDsByNamesWithoutPhone(ctx, dbgen.PatientIDsByNamesWithoutPhoneParams{ClinicID: clinic, Env: env, Names: keys.names, Fillers: keys.fillers})
+		},
 	} {
 		ids, err := query()
 		if err != nil {
@@ -181,7 +187,7 @@ func (c *candidate) setReference(r store.PatientReference) {
 func (m *patientMatcher) addDrafts(ctx context.Context, keys rowKeys, ids []uuid.UUID, candidates map[uuid.UUID]*candidate, order []*candidate) ([]*candidate, error) {
 	drafts, err := m.tx.ImportDrafts(ctx, dbgen.ImportDraftsParams{
 		ClinicID: m.key.Clinic, Env: m.key.Env, ImportID: m.key.ID, Ids: ids, ExternalRefs: keys.externalRefs, Sources: keys.sources, Refs: keys.refs,
-		Hashes: keys.hashes, PhoneKeys: keys.phones, Names: keys.names,
+		Hashes: keys.hashes, PhoneKeys: keys.phones, Names: keys.names, Fillers: keys.fillers,
 	})
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ type Service struct {
 // New returns the import service of an opened product.
 func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
 
-// importKey is the key of an import, and the payload of [UndoJob].
+// importKey is the key of an import.
 type importKey struct {
 	Clinic uuid.UUID       `json:"clinic"`
 	Env    hub.Environment `json:"env"`
@@ -61,7 +61,7 @@ type importKey struct {
 func (k importKey) scope() store.Scope { return store.Scope{Clinic: k.Clinic, Env: k.Env} }
 
 func (s *Service) enqueue(ctx context.Context, tx *store.Tx, key importKey) error {
-	return s.enqueueJob(ctx, tx, ImportJob, key.ID, importRun{importKey: key})
+	return s.enqueueJob(ctx, tx, ImportJob, key.ID, importRun{importKey: key}, time.Time{})
 }
 
 // LineMessage is a problem with a line of an imported file, or a warning.

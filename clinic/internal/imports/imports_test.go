@@ -322,3 +322,14 @@ func TestManyColumns(t *testing.T) {
 	require.Contains(t, refused.Text, "at most 500 columns")
 	clinic.Import("csv", "nome"+strings.Repeat(";telefone", 499)+"\nAna Souza\n")
 }
+
+// A patient whose CPF cannot be decrypted any more fails its own line only.
+func TestImportOfAPatientWithAnUnreadableCPF(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "cpf": clinictest.CPF})["id"].(string)
+	clinic.Exec(`update clinic.patients set cpf_enc = 'broken' where clinic_id = $1 and id = $2`, id)
+	got := clinic.Import("csv", "nome;cpf;celular\nAna Souza;"+clinictest.CPF+";11987654321\nBia;;11987654322\nCaio;;11987654323\n")
+	clinictest.RequireImportCounts(t, got, 2, 0, 0, 1)
+	require.Equal(t, []any{object{"line": 2.0, "error": "what is stored of this patient cannot be decrypted; who runs the hub can say why"}}, got["errors"])
+}

@@ -208,7 +208,7 @@ func (x *patientIndex) matchByName(row parsedRow) decision {
 			return decision{problem: fmt.Sprintf("%d patients have this %s: add %s", len(same.candidates), same.by, same.add)}
 		}
 	}
-	if len(found.similar) == 0 || row.Phone == nil {
+	if len(found.similar) == 0 || phoneKey(row.Phone) == "" {
 		return decision{}
 	}
 	reason := "neither a CPF nor a birth date shows that they are the same"
@@ -239,13 +239,14 @@ func (n namesakes) matchUncertain(row parsedRow) decision {
 // patient, who has the same name and phone number, lacks. Where there is no phone number,
 // that includes the e-mail address.
 func (r parsedRow) addsIdentity(c *candidate) bool {
-	addsEmail := r.Phone == nil && r.Email != nil && (c.Email == nil || *r.Email != *c.Email)
+	addsEmail := phoneKey(r.Phone) == "" && r.Email != nil && (c.Email == nil || *r.Email != *c.Email)
 	return r.cpfHash != nil || r.BirthDate != nil || r.addsReference(c) || addsEmail
 }
 
-// phoneKey is [care.PhoneKey] for an optional number, "" for none.
+// phoneKey is [care.PhoneKey] for an optional number, "" for none, and for one that forms are
+// filled with.
 func phoneKey(phone *string) string {
-	if phone == nil {
+	if phone == nil || care.IsFillerPhone(*phone) {
 		return ""
 	}
 	return care.PhoneKey(*phone)

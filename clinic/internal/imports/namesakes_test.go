@@ -84,3 +84,21 @@ func TestImportOfWhatCannotBeRead(t *testing.T) {
 	const fhir = `{"resourceType":"Patient","name":[{"text":"Eva Dias"}],"birthDate":"%s"}`
 	clinictest.RequireImportCounts(t, clinic.Import("fhir-ndjson", fmt.Sprintf(fhir+"\n"+fhir+"\n", "1.2.1990", "3.4.1991")), 2, 0, 0, 0)
 }
+
+// A number that forms are filled with is like none: with it a name is not enough.
+func TestFillerNumbersAreNoEvidence(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	file := "nome;telefone;email\nAna Souza;(11) 99999-9999;ana@example.com\nAna Souza;(11) 99999-9999;other@example.com\n"
+	dryRun := clinic.UploadImportWith(object{"dry_run": "true"}, "csv", file)
+	require.Equal(t, 202, dryRun.Status, dryRun.Text)
+	clinictest.RequireImportCounts(t, clinic.WaitForImport(dryRun.Body["id"].(string)), 2, 0, 0, 0)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", file), 2, 0, 0, 0)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", file), 0, 0, 2, 0)
+	require.Equal(t, "+5511999999999", clinic.Items("/patients")[0]["phone"], "it is stored as any other")
+
+	// Nor does an erased patient keep a namesake with the number out.
+	bia := clinic.OK(201, "POST", "/patients", object{"name": "Bia Lima", "phone": "+5511999999999"})["id"].(string)
+	clinic.RequestDeletion(bia)
+	clinictest.RequireImportCounts(t, clinic.Import("csv", "nome;telefone\nBia Lima;(11) 99999-9999\n"), 1, 0, 0, 0)
+}

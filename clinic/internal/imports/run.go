@@ -21,7 +21,15 @@ import (
 type importRun struct {
 	importKey
 	MaxRows int `json:"max_rows,omitempty"` // in a transaction, after one that took too long; 0 = batchSize
+	Tries   int `json:"tries,omitempty"`    // of the next row alone, that took too long
 }
+
+// A row that takes too long alone is tried again, after pauses that double: the database may
+// have stalled. With these tries that is for ten minutes.
+const (
+	maxSlowTries   = 6
+	firstSlowPause = 10 * time.Second
+)
 
 // ContinueImport is a run of [ImportJob]. It imports more rows of a file for a few seconds,
 // and leaves the rest to another run. If a batch takes too long, the next run tries half of it.
@@ -54,14 +62,18 @@ func (s *Service) ContinueImport(ctx context.Context, payload []byte) error {
 		// The time of this run may be over.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTimeout)
 		defer cancel()
-		return s.enqueueRun(ctx, importRun{key, max(1, slow.rows/2)})
+		next, at := importRun{importKey: key, MaxRows: max(1, slow.rows/2), Tries: slow.tries}, time.Time{}
+		if slow.tries > 0 {
+			at = s.host.Now().Add(firstSlowPause << (slow.tries - 1))
+		}
+		return s.enqueueRun(ctx, next, at)
 	}
 	return err
 }
 
-// enqueueRun enqueues a further run of [ImportJob].
-func (s *Service) enqueueRun(ctx context.Context, run importRun) error {
-	return s.store.InTx(ctx, "planning an import", func(tx *store.Tx) error { return s.enqueueJob(ctx, tx, ImportJob, run.ID, run) })
+// enqueueRun enqueues a further run of [ImportJob], at a time; zero is now.
+func (s *Service) enqueueRun(ctx context.Context, run importRun, at time.Time) error {
+	return s.store.InTx(ctx, "planning an import", func(tx *store.Tx) error { return s.enqueueJob(ctx, tx, ImportJob, run.ID, run, at) })
 }
 
 // importUntilDeadline imports batches until the file ends or the deadline has passed. After a
@@ -77,7 +89,7 @@ func (s *Service) importUntilDeadline(ctx context.Context, run importRun, import
 		if err != nil {
 			return err
 		}
-		if err := s.importBatchSplitting(ctx, run.importKey, position, batch); err != nil {
+		if err := s.importBatchSplitting(ctx, &run, position, batch); err != nil {
 			return err
 		}
 		if len(batch) < run.MaxRows {
@@ -86,7 +98,7 @@ func (s *Service) importUntilDeadline(ctx context.Context, run importRun, import
 		position = rows.Position()
 		run.MaxRows = min(2*run.MaxRows, batchSize)
 		if !time.Now().Before(deadline) {
-			return s.enqueueRun(ctx, run)
+			return s.enqueueRun(ctx, run, time.Time{})
 		}
 	}
 }
@@ -119,6 +131,7 @@ var errConcurrentRun = errors.New("another run has advanced the import")
 // slowBatchError means that a batch was rolled back because it took too long.
 type slowBatchError struct {
 	rows  int // of the batch
+	tries int // of a single row; 0: it had only the rest of a run's time
 	cause error
 }
 
@@ -131,38 +144,51 @@ func (e *slowBatchError) Error() string {
 const (
 	problemConflict = "conflicts with another patient's CPF or external_id"
 	problemSlow     = "took too long to import, and was left out; import this line again"
+	// Also of patients that an undo leaves as they are.
+	problemUnreadable = "what is stored of this patient cannot be decrypted; who runs the hub can say why"
 )
 
 // importBatchSplitting imports a batch that begins at a position: its patients and the
-// progress in one transaction. A batch that violates a constraint of the database is halved
-// until the violating row is alone; that row fails. A batch that takes too long is a
-// slowBatchError, unless it is a single row: that fails too, so that the import ends.
-func (s *Service) importBatchSplitting(ctx context.Context, key importKey, position importfile.Position, batch []importLine) error {
+// progress in one transaction. A batch that violates a constraint of the database, or
+// has a patient who cannot be decrypted, is halved until that row is alone; it fails. A batch that takes too long is a
+// slowBatchError; a single row fails after [maxSlowTries], so that the import ends.
+func (s *Service) importBatchSplitting(ctx context.Context, run *importRun, position importfile.Position, batch []importLine) error {
 	if len(batch) == 0 {
 		return nil
 	}
+	key := run.importKey
 	err := s.importBatchInTime(ctx, key, position, batch)
 	if isTimeout(err) {
-		// A row that had only the rest of the run's time is tried again by the next run.
-		if len(batch) == 1 && ctx.Err() == nil {
-			return s.failBatch(ctx, key, position, batch, problemSlow)
-		}
 		if errors.Is(ctx.Err(), context.Canceled) { // the hub stops
 			return err
 		}
-		return &slowBatchError{len(batch), err}
+		slow := &slowBatchError{rows: len(batch), cause: err}
+		if len(batch) == 1 && ctx.Err() == nil { // else it had only the rest of the run's time
+			slow.tries = run.Tries + 1
+		}
+		if slow.tries > maxSlowTries {
+			run.Tries = 0
+			return s.failBatch(ctx, key, position, batch, problemSlow)
+		}
+		return slow
 	}
+	run.Tries = 0
 	if !isRowError(err) {
 		return err
 	}
 	if len(batch) == 1 {
-		return s.failBatch(ctx, key, position, batch, problemConflict)
+		problem := problemConflict
+		if errors.Is(err, store.ErrUnreadable) {
+			s.host.Log.ErrorContext(ctx, "a line of an import fails", "import_id", key.ID, "error", err)
+			problem = problemUnreadable
+		}
+		return s.failBatch(ctx, key, position, batch, problem)
 	}
 	half := len(batch) / 2
-	if err := s.importBatchSplitting(ctx, key, position, batch[:half]); err != nil {
+	if err := s.importBatchSplitting(ctx, run, position, batch[:half]); err != nil {
 		return err
 	}
-	return s.importBatchSplitting(ctx, key, batch[half-1].end, batch[half:])
+	return s.importBatchSplitting(ctx, run, batch[half-1].end, batch[half:])
 }
 
 // importBatchInTime imports a batch in one transaction, within [batchTimeout].
@@ -201,9 +227,9 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || dberr.Code(err) == dberr.QueryCanceled
 }
 
-// isRowError reports whether the contents of a row caused an error.
+// isRowError reports whether the contents of a row, or of its patient, caused an error.
 func isRowError(err error) bool {
-	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || dberr.ConstraintName(err) != ""
+	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || errors.Is(err, store.ErrUnreadable) || dberr.ConstraintName(err) != ""
 }
 
 // changeInTx runs work in a transaction that holds the import, unless another run has advanced

@@ -28,10 +28,46 @@ func TestImportSplitsSlowBatches(t *testing.T) {
 		end $$;
 		create trigger slow after insert on clinic.patients referencing new table as added for each statement execute function clinic.refuse_slow()`)
 	require.NoError(t, err)
-	got := clinic.Import("csv", patientTable(130))
+	upload := clinic.UploadImport("csv", patientTable(130))
+	require.Equal(t, 202, upload.Status, upload.Text)
+	got := waitWithoutPauses(clinic, upload.Body["id"].(string))
 	clinictest.RequireImportCounts(t, got, 129, 0, 0, 1)
 	require.Equal(t, []any{object{"line": 79.0, "error": "took too long to import, and was left out; import this line again"}}, got["errors"])
 	require.Equal(t, 129, clinic.QueryInt(`select count(*) from hub.events where tenant_id = $1 and event_type = 'patient.created'`))
+}
+
+// waitWithoutPauses waits until an import is done, without its pauses before a slow row is tried
+// again.
+func waitWithoutPauses(clinic *clinictest.Clinic, id string) (result object) {
+	clinic.T.Helper()
+	require.Eventually(clinic.T, func() bool {
+		_, err := clinic.Hub.Host.Pool.Exec(clinic.T.Context(), `update hub.jobs set due_at = now() where job = $1 and due_at > now()`, imports.ImportJob)
+		require.NoError(clinic.T, err)
+		result = clinic.Get("/imports/" + id)
+		return result["status"] == "done"
+	}, clinictest.Timeout, clinictest.Tick)
+	return result
+}
+
+// A database that stalls for a while costs no row of an import.
+func TestStalledDatabaseFailsNoRow(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	pool := clinic.Hub.Host.Pool
+	_, err := pool.Exec(t.Context(), `
+		create sequence clinic.tries;
+		create function clinic.refuse_all() returns trigger language plpgsql as $$
+		begin
+			if nextval('clinic.tries') <= 5 then
+				raise exception 'canceling statement due to statement timeout' using errcode = '57014';
+			end if;
+			return null;
+		end $$;
+		create trigger slow after insert on clinic.patients for each statement execute function clinic.refuse_all()`)
+	require.NoError(t, err)
+	upload := clinic.UploadImport("csv", patientTable(3))
+	require.Equal(t, 202, upload.Status, upload.Text)
+	clinictest.RequireImportCounts(t, waitWithoutPauses(clinic, upload.Body["id"].(string)), 3, 0, 0, 0)
 }
 
 // A run whose time is over before its batch was imported leaves half of the batch to the next

@@ -24,7 +24,7 @@ const (
 	UndoJob = "import-undo"
 	// UndoPeriod is how long after its end an import can be undone.
 	UndoPeriod = 24 * time.Hour
-	// CleanupJob is the name of the job that forgets what was before imports.
+	// CleanupJob is the name of the job that forgets what was before imports, and their errors.
 	CleanupJob = "imports"
 
 	undoRunning = "running"
@@ -62,39 +62,63 @@ func (s *Service) StartUndo(ctx context.Context, scope store.Scope, id uuid.UUID
 		if err := tx.StartUndo(ctx, scope.Clinic, scope.Env, id); err != nil {
 			return err
 		}
-		return s.enqueueJob(ctx, tx, UndoJob, key.ID, key)
+		return s.enqueueJob(ctx, tx, UndoJob, key.ID, undoRun{importKey: key}, time.Time{})
 	})
 }
 
+// undoRun is the payload of [UndoJob].
+type undoRun struct {
+	importKey
+	MaxPatients int `json:"max_patients,omitempty"` // in a transaction, after one that took too long; 0 = batchSize
+}
+
 // ContinueUndo is a run of [UndoJob]. It undoes the changes of some patients for a few
-// seconds, and leaves the rest to another run.
+// seconds, and leaves the rest to another run. If a batch takes too long, the next run tries
+// half of it. A single patient is tried again after a pause, as long as it takes too long.
 func (s *Service) ContinueUndo(ctx context.Context, payload []byte) error {
-	var key importKey
-	if err := json.Unmarshal(payload, &key); err != nil {
+	var run undoRun
+	if err := json.Unmarshal(payload, &run); err != nil {
 		return fmt.Errorf("decoding the import to undo: %w", err)
 	}
-	deadline := time.Now().Add(runTime)
+	if run.MaxPatients < 1 || run.MaxPatients > batchSize {
+		run.MaxPatients = batchSize
+	}
+	key, deadline := run.importKey, time.Now().Add(runTime)
 	for after := uuid.Nil; ; {
-		matches, err := s.store.ImportMatchesToUndo(ctx, dbgen.ImportMatchesToUndoParams{ClinicID: key.Clinic, Env: key.Env, ImportID: key.ID, After: after, RowLimit: batchSize})
+		matches, err := s.store.ImportMatchesToUndo(ctx, dbgen.ImportMatchesToUndoParams{ClinicID: key.Clinic, Env: key.Env, ImportID: key.ID, After: after, RowLimit: run.MaxPatients})
 		if err != nil {
 			return dberr.Wrap("reading what an import changed", err)
 		}
-		if err := s.undoBatch(ctx, key, matches); err != nil {
+		isLast := len(matches) < run.MaxPatients
+		err = s.undoBatch(ctx, key, matches, isLast)
+		if isTimeout(err) && len(matches) > 1 && !errors.Is(ctx.Err(), context.Canceled) {
+			s.host.Log.WarnContext(ctx, "a batch of an undo took too long; fewer patients will be tried", "import_id", key.ID, "patients", len(matches), "error", err)
+			// The time of this run may be over.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTimeout)
+			defer cancel()
+			return s.enqueueUndo(ctx, undoRun{key, len(matches) / 2})
+		}
+		if err != nil || isLast {
 			return err
 		}
-		if len(matches) < batchSize {
-			return nil
-		}
 		after = matches[len(matches)-1].PatientID
+		run.MaxPatients = min(2*run.MaxPatients, batchSize)
 		if !time.Now().Before(deadline) {
-			return s.store.InTx(ctx, "planning an undo", func(tx *store.Tx) error { return s.enqueueJob(ctx, tx, UndoJob, key.ID, key) })
+			return s.enqueueUndo(ctx, run)
 		}
 	}
 }
 
-// undoBatch undoes the changes of some patients in one transaction. Fewer than [batchSize]
-// are the last.
-func (s *Service) undoBatch(ctx context.Context, key importKey, matches []dbgen.ImportMatch) error {
+// enqueueUndo enqueues a further run of [UndoJob].
+func (s *Service) enqueueUndo(ctx context.Context, run undoRun) error {
+	return s.store.InTx(ctx, "planning an undo", func(tx *store.Tx) error { return s.enqueueJob(ctx, tx, UndoJob, run.ID, run, time.Time{}) })
+}
+
+// undoBatch undoes the changes of some patients in one transaction, within [batchTimeout]. isLast
+// reports that there are no more.
+func (s *Service) undoBatch(ctx context.Context, key importKey, matches []dbgen.ImportMatch, isLast bool) error {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
 	return s.store.InTx(ctx, "undoing an import", func(tx *store.Tx) error {
 		tx.Priority = hub.PriorityBulk
 		importState, err := tx.LockImport(ctx, key.Clinic, key.Env, key.ID)
@@ -111,7 +135,7 @@ func (s *Service) undoBatch(ctx context.Context, key importKey, matches []dbgen.
 			}
 		}
 		progress := dbgen.UpdateUndoProgressParams{ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Undone: u.undone, Kept: u.kept, UndoStatus: importState.UndoStatus}
-		if len(matches) < batchSize {
+		if isLast {
 			status, now := undoDone, tx.Now()
 			progress.UndoStatus, progress.UndoFinishedAt = &status, &now
 		}
@@ -152,11 +176,13 @@ func (u *undo) undoChange(ctx context.Context, match dbgen.ImportMatch) error {
 		return nil
 	}
 	data, err := u.tx.PatientData(patient)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrUnreadable) {
 		return err
 	}
 	reason := ""
 	switch {
+	case err != nil:
+		reason = u.keepUnreadable(ctx, patient.ID, err)
 	case patient.Status == store.Anonymized || !slices.Equal(hashAfter(u.tx, u.key.scope(), patient.ID, data), match.AfterHmac):
 		reason = keptChanged
 	case match.BeforeEnc == nil && slices.Contains(u.linked, patient.ID):
@@ -173,6 +199,8 @@ func (u *undo) undoChange(ctx context.Context, match dbgen.ImportMatch) error {
 			reason = keptLinked
 		case errors.Is(err, hub.ErrConflict):
 			reason = keptTaken
+		case errors.Is(err, store.ErrUnreadable):
+			reason = u.keepUnreadable(ctx, patient.ID, err)
 		case err != nil:
 			return err
 		}
@@ -183,6 +211,12 @@ func (u *undo) undoChange(ctx context.Context, match dbgen.ImportMatch) error {
 	}
 	u.kept++
 	return u.tx.KeepImportMatch(ctx, dbgen.KeepImportMatchParams{ClinicID: u.key.Clinic, Env: u.key.Env, ImportID: u.key.ID, PatientID: patient.ID, KeptReason: &reason})
+}
+
+// keepUnreadable logs why a patient stays as it is, and returns the reason for users.
+func (u *undo) keepUnreadable(ctx context.Context, patient uuid.UUID, err error) string {
+	u.tx.Host.Log.ErrorContext(ctx, "the undo of an import leaves a patient as it is", "import_id", u.key.ID, "patient_id", patient, "error", err)
+	return problemUnreadable
 }
 
 // deleteImported deletes a patient that an import created and that nothing refers to.
@@ -200,7 +234,7 @@ func deleteImported(ctx context.Context, tx *store.Tx, scope store.Scope, patien
 func restorePatient(ctx context.Context, tx *store.Tx, key importKey, match dbgen.ImportMatch) error {
 	encoded, err := tx.Host.Sealer.Open(match.BeforeEnc, changeContext(key.ID, match.PatientID))
 	if err != nil {
-		return fmt.Errorf("decrypting a patient's data before an import: %w", err)
+		return fmt.Errorf("decrypting a patient's data before an import: %w", errors.Join(store.ErrUnreadable, err))
 	}
 	var before snapshot
 	if err := json.Unmarshal(encoded, &before); err != nil {
@@ -243,24 +277,40 @@ func (s *Service) KeptPatients(ctx context.Context, scope store.Scope, id uuid.U
 	return patients, err
 }
 
+// MessagesKeptFor is how long after its end the errors and warnings of an import are kept: they
+// have initials of patients.
+const MessagesKeptFor = 90 * 24 * time.Hour
+
 // cleanupBatch is how many rows [Service.Cleanup] deletes at a time.
 const cleanupBatch = 1000
 
 // Cleanup is a run of [CleanupJob]. It deletes what patients were before imports that can
-// no longer be undone. An undo that began in time has an hour more.
+// no longer be undone, and old errors and warnings. An undo that began in time has an hour more.
 func (s *Service) Cleanup(ctx context.Context) error {
-	for {
-		deleted, err := s.store.DeleteExpiredImportMatches(ctx, s.host.Now().Add(-UndoPeriod-time.Hour), cleanupBatch)
-		if err != nil || deleted < cleanupBatch {
-			return dberr.Wrap("forgetting what was before imports", err)
+	now := s.host.Now()
+	for _, expired := range []struct {
+		delete func(ctx context.Context, before time.Time, limit int) (int64, error)
+		before time.Time
+	}{
+		{s.store.DeleteExpiredImportMatches, now.Add(-UndoPeriod - time.Hour)},
+		{s.store.DeleteExpiredImportErrors, now.Add(-MessagesKeptFor)},
+		{s.store.DeleteExpiredImportWarnings, now.Add(-MessagesKeptFor)},
+	} {
+		for deleted := int64(cleanupBatch); deleted == cleanupBatch; {
+			var err error
+			if deleted, err = expired.delete(ctx, expired.before, cleanupBatch); err != nil {
+				return dberr.Wrap("forgetting what was before imports", err)
+			}
 		}
 	}
+	return nil
 }
 
-func (s *Service) enqueueJob(ctx context.Context, tx *store.Tx, job string, id uuid.UUID, run any) error {
+// enqueueJob enqueues a run of a job at a time; zero is now.
+func (s *Service) enqueueJob(ctx context.Context, tx *store.Tx, job string, id uuid.UUID, run any, at time.Time) error {
 	payload, err := json.Marshal(run)
 	if err != nil {
 		return fmt.Errorf("planning an import: %w", err)
 	}
-	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: job, Key: id.String(), Payload: payload})
+	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: job, Key: id.String(), Payload: payload, At: at})
 }

@@ -198,3 +198,63 @@ func TestImportPreview(t *testing.T) {
 	fhir := clinic.UploadImport("fhir-ndjson", `{"resourceType":"Patient","name":[{"text":"Ana"}]}`)
 	require.Equal(t, []any{}, fhir.Body["preview"].(object)["columns"])
 }
+
+// What cannot be decrypted any more keeps its own patient only.
+func TestUndoImportWithUnreadableData(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	const names = "Ana Bia Caio"
+	ids := map[string]any{}
+	for i, name := range strings.Fields(names) {
+		ids[name] = clinic.OK(201, "POST", "/patients", object{"name": name + " Souza", "cpf": []string{clinictest.CPF, "529.982.247-25", "111.444.777-35"}[i]})["id"]
+	}
+	imported := clinic.Import("csv", "nome;cpf;email\nAna Souza;"+clinictest.CPF+";ana@example.com\nBia Souza;529.982.247-25;bia@example.com\nCaio Souza;111.444.777-35;caio@example.com\n")
+	clinictest.RequireImportCounts(t, imported, 0, 3, 0, 0)
+	clinic.Exec(`update clinic.patients set cpf_enc = 'broken' where clinic_id = $1 and id = $2`, ids["Ana"])
+	clinic.Exec(`update clinic.import_matches set before_enc = 'broken' where clinic_id = $1 and patient_id = $2`, ids["Bia"])
+	result := undoImport(clinic, imported["id"].(string))
+	reason := "what is stored of this patient cannot be decrypted; who runs the hub can say why"
+	require.Equal(t, []any{object{"patient_id": ids["Ana"], "line": 2.0, "reason": reason}, object{"patient_id": ids["Bia"], "line": 3.0, "reason": reason}}, result["kept_patients"])
+	require.Nil(t, clinic.Get("/patients/" + ids["Caio"].(string))["email"])
+}
+
+// The errors and warnings of an import have initials of patients: they are deleted in time.
+func TestCleanupDeletesOldErrorsAndWarnings(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	imported := clinic.Import("csv", "nome;cpf;email\nAna Souza;1;\n;;bia@example.com\n")
+	path := "/imports/" + imported["id"].(string)
+	require.Len(t, imported["errors"], 1)
+	require.Len(t, imported["warnings"], 1)
+	clinic.Exec(`update clinic.imports set finished_at = now() - interval '89 days' where clinic_id = $1`)
+	require.NoError(t, clinic.Job("imports").Run(t.Context(), nil))
+	require.Len(t, clinic.Get(path)["errors"], 1)
+	clinic.Exec(`insert into clinic.import_errors (clinic_id, env, import_id, line, error) select clinic_id, env, id, n, 'x' from clinic.imports, generate_series(10, 1100) n where clinic_id = $1`)
+	clinic.Exec(`update clinic.imports set finished_at = now() - interval '91 days' where clinic_id = $1`)
+	require.NoError(t, clinic.Job("imports").Run(t.Context(), nil))
+	require.Empty(t, clinic.Get(path)["errors"])
+	require.Empty(t, clinic.Get(path)["warnings"])
+	require.EqualValues(t, 1, clinic.Get(path)["failed"], "the counts stay")
+}
+
+// A batch of an undo that the database cannot do in time is halved, as one of an import.
+func TestUndoSplitsSlowBatches(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	imported := clinic.Import("csv", patientTable(130))
+	clinictest.RequireImportCounts(t, imported, 130, 0, 0, 0)
+	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `
+		create function clinic.refuse_many() returns trigger language plpgsql as $$
+		begin
+			perform set_config('clinic.deleted', (coalesce(nullif(current_setting('clinic.deleted', true), ''), '0')::int + 1)::text, true);
+			if current_setting('clinic.deleted')::int > 30 then
+				raise exception 'canceling statement due to statement timeout' using errcode = '57014';
+			end if;
+			return null;
+		end $$;
+		create trigger slow after delete on clinic.patients for each row execute function clinic.refuse_many()`)
+	require.NoError(t, err)
+	result := undoImport(clinic, imported["id"].(string))
+	require.EqualValues(t, 130, result["undo"].(object)["undone"])
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.patients where clinic_id = $1`))
+}

@@ -36,6 +36,11 @@ func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, pati
 			ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: store.NewID(), PatientID: patient, StartsAt: event.startsAt, Service: service, Professional: professional,
 			Source: &event.source, ExternalID: &id, DetailsAt: &event.time, CreatedAt: t.Now(),
 		})
+		if err == nil { // the payments of the former patient stay there
+			err = t.ReleasePaymentsOfFormerPatients(ctx, dbgen.ReleasePaymentsOfFormerPatientsParams{
+				ClinicID: a.ClinicID, Env: a.Env, AppointmentID: &a.ID, PatientID: a.PatientID, UpdatedAt: t.Now(),
+			})
+		}
 	}
 	isStored := err == nil
 	if errors.Is(err, pgx.ErrNoRows) {

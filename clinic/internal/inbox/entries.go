@@ -59,7 +59,7 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 		return result, mapNoEntry(err)
 	}
 	linking := store.Linking{
-		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, PhoneKey: entry.PhoneKey, Source: entry.Source, ExternalID: entry.ExternalID, SettledBy: &user,
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, PhoneKey: identifyingKey(entry), Source: entry.Source, ExternalID: entry.ExternalID, SettledBy: &user,
 	}
 	rows, err := t.lockForLinking(ctx, entry, linking)
 	if err != nil {
@@ -121,7 +121,7 @@ func (t *transaction) lockForLinking(ctx context.Context, entry store.InboxEntry
 	}
 	scope := store.Scope{Clinic: linking.ClinicID, Env: linking.Env}
 	own := dbgen.WaitingEntriesRow{Source: entry.Source, ExternalID: entry.ExternalID}
-	if err := t.lockSubjects(ctx, scope, entry.PhoneKey, append([]dbgen.WaitingEntriesRow{own}, firstStep(followers)...)); err != nil {
+	if err := t.lockSubjects(ctx, scope, linking.PhoneKey, append([]dbgen.WaitingEntriesRow{own}, firstStep(followers)...)); err != nil {
 		return nil, err
 	}
 	return followers, t.LockUnerasedPatient(ctx, scope, linking.PatientID)
@@ -147,10 +147,19 @@ func (t *transaction) linkEntry(ctx context.Context, entry store.InboxEntry, lin
 	if err != nil {
 		return err
 	}
-	if _, err := t.settle(ctx, entry, linking.PatientID, linking.SettledBy, true); err != nil || entry.PhoneKey == nil {
+	if _, err := t.settle(ctx, entry, linking.PatientID, linking.SettledBy, true); err != nil || linking.PhoneKey == nil {
 		return err
 	}
-	return t.rememberContact(ctx, &event, *entry.PhoneKey, linking.PatientID)
+	return t.rememberContact(ctx, &event, *linking.PhoneKey, linking.PatientID)
+}
+
+// identifyingKey returns the key of an entry's number, nil if it has none, or one that forms are
+// filled with.
+func identifyingKey(entry store.InboxEntry) *string {
+	if entry.PhoneKey == nil || care.IsFillerPhone(*entry.PhoneKey) {
+		return nil
+	}
+	return entry.PhoneKey
 }
 
 // rememberContact stores that a number is a patient's. If others have it too, the event's name

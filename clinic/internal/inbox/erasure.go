@@ -1,13 +1,16 @@
 package inbox
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/pointer"
 )
 
 // Erase deletes the entries about a patient in the caller's transaction, and ends the
@@ -29,17 +32,30 @@ func (s *Service) Erase(ctx context.Context, tx *store.Tx, scope store.Scope, pa
 	}
 	for _, entry := range entries {
 		if entry.Status == Open && entry.MeantFor == nil {
-			event, err := t.openEntry(entry)
-			if err != nil {
-				return nil, err
-			}
-			if !patient.Matches(event.name(), event.data.Email, entry.PhoneKey) {
+			if !t.isAbout(ctx, entry, patient, params.Emails) {
 				continue
 			}
 		}
 		ids = append(ids, entry.ID)
 	}
 	return ticketTombstones, t.DeleteInboxEntries(ctx, dbgen.DeleteInboxEntriesParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient.ID, Ids: ids})
+}
+
+// isAbout reports whether an open entry is about a patient. One that cannot be decrypted any more
+// counts by its number, its name and the hash of its address. emailHashes are those of the
+// patient's addresses.
+func (t *transaction) isAbout(ctx context.Context, entry store.InboxEntry, patient *store.PatientIdentity, emailHashes [][]byte) bool {
+	event, err := t.openEntry(entry)
+	if err == nil {
+		return patient.Matches(event.name(), event.data.Email, entry.PhoneKey)
+	}
+	email := ""
+	if i := slices.IndexFunc(emailHashes, func(hash []byte) bool { return bytes.Equal(hash, entry.EmailHmac) }); i >= 0 {
+		email = patient.Emails[i]
+	}
+	isAbout := patient.Matches(pointer.ValueOrZero(entry.Name), email, entry.PhoneKey)
+	t.host.Log.ErrorContext(ctx, "an inbox entry cannot be read while a patient is erased", "entry_id", entry.ID, "deleted", isAbout, "error", err)
+	return isAbout
 }
 
 // eraseLinkings deletes the linkings to a patient. It returns the entries that they had not

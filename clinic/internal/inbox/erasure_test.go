@@ -43,3 +43,27 @@ func TestErasureOfEntriesByEmail(t *testing.T) {
 	clinic.Exec(`update clinic.inbox set email_hmac = null where clinic_id = $1`)
 	require.ErrorContains(t, clinic.Job("inbox").Run(t.Context(), nil), "2 inbox entries cannot be opened")
 }
+
+// What cannot be decrypted any more stops no erasure: an entry counts by what of it is readable.
+func TestErasureGoesOnWithUnreadableData(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	messaging := clinic.ConnectPeer("messaging")
+	messaging.Send("ignored", "contact.created", object{"phone": stranger, "name": "Another"})
+	messaging.Send("ignored", "message.received", object{"phone": "+5511977776666", "name": "Zuleica", "body": "Hi", "ticket_id": 2})
+	messaging.Send("ignored", "contact.created", object{"phone": "+5521944445555", "name": "Zuleica", "email": "zuleica@example.com"})
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Zuleica", "phone": "+5511977775555", "email": "old@example.com"})["id"].(string)
+	clinic.OK(200, "PUT", "/patients/"+id, object{"phone": "+5511977776666", "email": "zuleica@example.com"})
+	clinic.Exec(`update clinic.inbox set data_enc = 'broken' where clinic_id = $1`)
+	clinic.Exec(`update clinic.inbox set email_hmac = null where clinic_id = $1 and name = 'Another'`)
+	clinic.Exec(`update clinic.earlier_contacts set value_enc = 'broken' where clinic_id = $1 and kind = 'email'`)
+	request := clinic.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)
+	require.Equal(t, "anonymized", clinic.Get("/patients/" + id)["status"])
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.earlier_contacts where clinic_id = $1`))
+	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1`), "an unreadable entry of someone else")
+	clinic.WaitForDeletion("/deletion-requests/"+request["id"].(string), "completed")
+	deleted := messaging.Received("patient.deleted")
+	require.Len(t, deleted, 1)
+	require.Equal(t, []any{"+5511977775555"}, deleted[0].Data["phones"], "what can be read")
+	require.Contains(t, clinic.Hub.Log(), "an earlier contact cannot be read; its patient is erased without it")
+}

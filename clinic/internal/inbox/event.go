@@ -224,10 +224,11 @@ func (e *inboundEvent) phone() string {
 	return e.data.Phone
 }
 
-// phoneKey returns the key by which the number is found, nil if the event has none.
+// phoneKey returns the key by which the number is found, nil if the event has none, or one that
+// forms are filled with.
 func (e *inboundEvent) phoneKey() *string {
 	number := care.FormatE164(e.phone())
-	if number == "" {
+	if number == "" || care.IsFillerPhone(number) {
 		return nil
 	}
 	key := care.PhoneKey(number)

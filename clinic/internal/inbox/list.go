@@ -29,11 +29,27 @@ func (s *Service) List(ctx context.Context, scope store.Scope, status string, li
 	if err != nil {
 		return nil, total, err
 	}
+	items, err = s.items(ctx, scope, entries)
+	return items, total, err
+}
+
+// ListOfPatient returns the first entries after one that are linked to a patient, or wait for
+// their turn to be, in the order of their ids.
+func (s *Service) ListOfPatient(ctx context.Context, scope store.Scope, patient, after uuid.UUID, limit int) ([]Item, error) {
+	entries, err := s.store.InboxEntriesOfPatient(ctx, dbgen.InboxEntriesOfPatientParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, After: after, RowLimit: limit})
+	if err != nil {
+		return nil, err
+	}
+	return s.items(ctx, scope, entries)
+}
+
+// items returns entries with what their events say.
+func (s *Service) items(ctx context.Context, scope store.Scope, entries []store.InboxEntry) ([]Item, error) {
 	patients, err := s.suggestPatients(ctx, scope, entries)
 	if err != nil {
-		return nil, total, err
+		return nil, err
 	}
-	items = make([]Item, len(entries))
+	items := make([]Item, len(entries))
 	for i, entry := range entries {
 		items[i].Entry = entry
 		if entry.Status != Open {
@@ -49,7 +65,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, status string, li
 			items[i].Suggested = patients[*entry.PhoneKey]
 		}
 	}
-	return items, total, nil
+	return items, nil
 }
 
 // suggestPatients returns the patients who alone have the phone number of an open entry,
@@ -57,8 +73,8 @@ func (s *Service) List(ctx context.Context, scope store.Scope, status string, li
 func (s *Service) suggestPatients(ctx context.Context, scope store.Scope, entries []store.InboxEntry) (map[string]*uuid.UUID, error) {
 	var keys []string
 	for _, entry := range entries {
-		if entry.Status == Open && entry.PhoneKey != nil {
-			keys = append(keys, *entry.PhoneKey)
+		if key := identifyingKey(entry); entry.Status == Open && key != nil {
+			keys = append(keys, *key)
 		}
 	}
 	if keys == nil {

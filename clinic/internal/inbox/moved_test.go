@@ -75,6 +75,33 @@ func TestBookingMovedToAStranger(t *testing.T) {
 	require.Empty(t, b.Items("/integrations/inbox"))
 }
 
+// A booking goes to another patient: what was paid for it is still the payer's, who has that
+// appointment no more.
+func TestPaymentsOfABookingMovedToAPatient(t *testing.T) {
+	t.Parallel()
+	b := newMovedBooking(t)
+	const phone = "+5511900001111"
+	former, later := b.AddPatient(clinictest.Phone), b.AddPatient(phone)
+	b.send(1, "accepted", "appointment.created", clinictest.Phone)
+	appointment := b.Items("/patients/" + former + "/appointments")[0]["id"]
+	payment := b.OK(201, "POST", "/patients/"+former+"/payments", object{"amount": 50, "due_date": clinictest.DateIn(t, 1), "appointment_id": appointment})
+	b.send(5, "accepted", "appointment.created", phone)
+	require.Equal(t, []string{"Check 5 scheduled"}, b.services(later))
+	payments := b.Items("/patients/" + former + "/payments")
+	require.Len(t, payments, 1)
+	require.Nil(t, payments[0]["appointment_id"])
+	require.Empty(t, b.Items("/patients/"+later+"/payments"))
+	b.OK(200, "POST", "/payments/"+payment["id"].(string)+"/pay", nil)
+	events := b.Events()
+	require.Equal(t, "payment.received", events[len(events)-1].Type)
+	require.Nil(t, events[len(events)-1].Data["appointment_id"], "another patient's appointment")
+
+	// A payment of the later patient stays one of the appointment when the same event comes again.
+	b.OK(201, "POST", "/patients/"+later+"/payments", object{"amount": 20, "due_date": clinictest.DateIn(t, 1), "appointment_id": appointment})
+	b.send(6, "accepted", "appointment.created", phone)
+	require.Equal(t, appointment, b.Items("/patients/" + later + "/payments")[0]["appointment_id"])
+}
+
 // The events of such a booking come in another order.
 func TestBookingMovedToAStrangerOutOfOrder(t *testing.T) {
 	t.Parallel()

@@ -108,3 +108,32 @@ func TestWaitingInboxIsPublished(t *testing.T) {
 	c.Hub.CallAPI("GET", "/api/v1/deliveries?event_type=hub.inbox.waiting", nil, &page)
 	require.Len(t, page.Items, 1)
 }
+
+// A number that forms are filled with identifies nobody, whoever has it.
+func TestFillerNumbersIdentifyNobody(t *testing.T) {
+	t.Parallel()
+	const filler = "+5511999999999"
+	clinic := clinictest.NewClinicAlone(t)
+	messaging := clinic.ConnectPeer("messaging")
+	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": filler})["id"].(string)
+	messaging.Send("ignored", "message.received", object{"phone": filler, "name": "Rui", "body": "Hi", "ticket_id": 1})
+	messaging.Send("ignored", "message.received", object{"phone": filler, "name": "Eva", "body": "Hello", "ticket_id": 2})
+	require.Empty(t, clinic.History(id))
+	entries := clinic.Items("/integrations/inbox")
+	require.Len(t, entries, 2)
+	require.Nil(t, entries[0]["suggested_patient_id"])
+
+	// Linking one links no other, and the number is not the patient's from then on.
+	rui := clinic.AddPatient("+5511900001111")
+	require.EqualValues(t, 0, clinic.OK(200, "POST", InboxEntry(clinic, "name = 'Rui'")+"/link", object{"patient_id": rui})["also_linked"])
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.linked_phones where clinic_id = $1`))
+	messaging.Send("accepted", "message.received", object{"phone": "", "name": "Rui", "body": "Again", "ticket_id": 1})
+	require.Len(t, clinic.History(rui), 2)
+
+	// Who is erased leaves the entries of others with the number, and their events.
+	clinic.WaitForDeletion(clinic.RequestDeletion(id), "completed")
+	require.Equal(t, true, messaging.Received("patient.deleted")[0].Data["phone_shared"])
+	require.Len(t, clinic.Items("/integrations/inbox"), 1)
+	messaging.Send("ignored", "message.received", object{"phone": filler, "name": "Davi", "body": "Hey", "ticket_id": 3})
+	require.Len(t, clinic.Items("/integrations/inbox"), 2)
+}

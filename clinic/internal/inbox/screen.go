@@ -104,7 +104,7 @@ func (s *Service) ScreenEvent(ctx context.Context, raw pgx.Tx, e hub.Event) (mod
 		}
 		c.phones[i] = care.FormatE164(complete)
 	}
-	c.phones = slices.DeleteFunc(c.phones, func(phone string) bool { return phone == "" })
+	c.phones = slices.DeleteFunc(c.phones, func(phone string) bool { return phone == "" || care.IsFillerPhone(phone) })
 	match, err := t.matchTombstones(ctx, scope, e.Product, c)
 	if err != nil {
 		return 0, err

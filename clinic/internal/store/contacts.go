@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,6 +22,9 @@ const (
 	contactEmail      = "email"
 	contactCPF        = "cpf" // its keyed hash, in hexadecimal
 )
+
+// PatientTicket is a patient's ticket at a connected product.
+type PatientTicket = dbgen.TicketsOfPatientRow
 
 // contactContext binds an encrypted earlier contact to its row.
 func contactContext(id uuid.UUID) string { return "earlier/" + id.String() }
@@ -100,7 +105,8 @@ func (t *Tx) PatientsKnownAs(ctx context.Context, scope Scope, patients []Patien
 	})
 }
 
-// ReadAndDeleteEarlierContacts returns a patient's earlier contacts and deletes them.
+// ReadAndDeleteEarlierContacts returns a patient's earlier contacts and deletes them, also those
+// that cannot be decrypted any more: they stop no erasure.
 func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, patient uuid.UUID) (contacts EarlierContacts, err error) {
 	rows, err := t.DeleteEarlierContacts(ctx, scope.Clinic, scope.Env, patient)
 	if err != nil {
@@ -108,11 +114,11 @@ func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, pati
 	}
 	slices.SortFunc(rows, func(a, b dbgen.DeleteEarlierContactsRow) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	for _, row := range rows {
-		plain, err := t.Host.Sealer.Open(row.ValueEnc, contactContext(row.ID))
+		value, err := t.openContact(row.ID, row.ValueEnc)
 		if err != nil {
-			return contacts, fmt.Errorf("decrypting an earlier contact: %w", err)
+			t.Host.Log.ErrorContext(ctx, "an earlier contact cannot be read; its patient is erased without it", "patient_id", patient, "contact_id", row.ID, "error", err)
+			continue
 		}
-		value := string(plain)
 		switch row.Kind {
 		case contactName:
 			contacts.Names = append(contacts.Names, value)
@@ -131,4 +137,38 @@ func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, pati
 		}
 	}
 	return contacts, nil
+}
+
+func (t *Tx) openContact(id uuid.UUID, sealed []byte) (string, error) {
+	plain, err := t.Host.Sealer.Open(sealed, contactContext(id))
+	if err != nil {
+		return "", fmt.Errorf("decrypting an earlier contact: %w", errors.Join(ErrUnreadable, err))
+	}
+	return string(plain), nil
+}
+
+// EarlierContact is a name, number, address or CPF that a patient had before.
+type EarlierContact struct {
+	Kind  string
+	Value *string // nil: a CPF, of which there is a hash only, or a value that cannot be decrypted
+	At    time.Time
+}
+
+// ListEarlierContacts returns a patient's earlier contacts, the latest first.
+func (s *Store) ListEarlierContacts(ctx context.Context, scope Scope, patient uuid.UUID) ([]EarlierContact, error) {
+	rows, err := s.EarlierContacts(ctx, scope.Clinic, scope.Env, patient)
+	contacts := make([]EarlierContact, len(rows))
+	for i, row := range rows {
+		contacts[i] = EarlierContact{Kind: row.Kind, At: row.CreatedAt}
+		if row.Kind == contactCPF {
+			continue
+		}
+		value, err := s.Join(nil).openContact(row.ID, row.ValueEnc)
+		if err != nil {
+			s.host.Log.ErrorContext(ctx, "an earlier contact cannot be read; an export leaves it out", "patient_id", patient, "contact_id", row.ID, "error", err)
+			continue
+		}
+		contacts[i].Value = &value
+	}
+	return contacts, err
 }

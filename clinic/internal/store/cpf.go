@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -12,6 +13,10 @@ import (
 
 // cpfContext binds an encrypted CPF to its patient.
 func cpfContext(patient uuid.UUID) string { return "patient/" + patient.String() + "/cpf" }
+
+// ErrUnreadable is a stored value that cannot be decrypted: its key is lost, or its row damaged.
+// A retry does not help.
+var ErrUnreadable = errors.New("a stored value is unreadable")
 
 // CPFHash returns the keyed hash by which a CPF, given as 11 digits, is found in a scope.
 func (s *Store) CPFHash(scope Scope, digits string) []byte {
@@ -42,7 +47,7 @@ func (t *Tx) cpf(patient Patient) (*string, error) {
 	}
 	plain, err := t.Host.Sealer.Open(patient.CpfEnc, cpfContext(patient.ID))
 	if err != nil {
-		return nil, fmt.Errorf("decrypting a CPF: %w", err)
+		return nil, fmt.Errorf("decrypting a CPF: %w", errors.Join(ErrUnreadable, err))
 	}
 	digits := string(plain)
 	return &digits, nil

@@ -88,8 +88,11 @@ func (i *PatientIdentity) PhoneKeys() []string {
 	return keys
 }
 
-// IsSharedPhone reports whether another patient has a number too.
-func (i *PatientIdentity) IsSharedPhone(phone string) bool { return i.shared[care.PhoneKey(phone)] }
+// IsSharedPhone reports whether another patient has a number too, or may have: forms are filled
+// with some.
+func (i *PatientIdentity) IsSharedPhone(phone string) bool {
+	return i.shared[care.PhoneKey(phone)] || care.IsFillerPhone(phone)
+}
 
 // IsSharedEmail reports whether another patient has an e-mail address too.
 func (i *PatientIdentity) IsSharedEmail(email string) bool { return i.shared[strings.ToLower(email)] }
@@ -100,7 +103,7 @@ func (i *PatientIdentity) IsSharedEmail(email string) bool { return i.shared[str
 func (i *PatientIdentity) Matches(name, email string, phoneKey *string) bool {
 	sharedContact := false
 	if phoneKey != nil && slices.Contains(i.PhoneKeys(), *phoneKey) {
-		if !i.shared[*phoneKey] {
+		if !i.IsSharedPhone(*phoneKey) {
 			return true
 		}
 		sharedContact = true

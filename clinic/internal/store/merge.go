@@ -21,6 +21,9 @@ import (
 // MergeUndoPeriod is how long after a merge it can be undone.
 const MergeUndoPeriod = 30 * 24 * time.Hour
 
+// PatientMerge is a merge into a patient.
+type PatientMerge = dbgen.MergesOfPatientRow
+
 // MovedColumn is a column that refers to patients, of a table whose rows a merge moves.
 type MovedColumn struct {
 	table, column string

@@ -94,6 +94,12 @@ func (t *Tx) restoreMerged(ctx context.Context, scope Scope, merge dbgen.ClinicP
 			}
 		}
 	}
+	// What was paid since for an appointment that goes back goes with it.
+	if err := t.MovePaymentsToTheirAppointments(ctx, dbgen.MovePaymentsToTheirAppointmentsParams{
+		ClinicID: scope.Clinic, Env: scope.Env, FromID: survivor.ID, ToID: merge.MergedID, UpdatedAt: t.Now(),
+	}); err != nil {
+		return err
+	}
 	if err := t.restoreDeleted(ctx, scope, state); err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (t *Tx) LockUnerasedPatient(ctx context.Context, scope Scope, id uuid.UUID)
 }
 
 // FindByPhone returns a clinic's patients with a phone number in any notation, the most
-// likely first.
+// likely first. A number that forms are filled with finds none ([care.IsFillerPhone]).
 func (s *Store) FindByPhone(ctx context.Context, scope Scope, phone string) ([]Patient, error) {
 	return findByPhone(ctx, s.Queries, scope, phone)
 }
@@ -188,7 +188,7 @@ const maxByPhone = 100
 
 func findByPhone(ctx context.Context, q *dbgen.Queries, scope Scope, phone string) ([]Patient, error) {
 	number := care.FormatE164(phone)
-	if number == "" {
+	if number == "" || care.IsFillerPhone(number) {
 		return nil, nil
 	}
 	key := care.PhoneKey(number)

@@ -48,7 +48,7 @@ func (t *Tx) CreatePayment(ctx context.Context, scope Scope, patient uuid.UUID, 
 		return Payment{}, err
 	}
 	if d.AppointmentID != nil {
-		a, err := t.Appointment(ctx, scope.Clinic, scope.Env, *d.AppointmentID)
+		a, err := t.LockAppointment(ctx, scope.Clinic, scope.Env, *d.AppointmentID) // no event makes it another patient's meanwhile
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && a.PatientID != patient {
 			return Payment{}, hub.NotFound("Appointment")
 		}

@@ -21,10 +21,11 @@ type TombstoneIdentifiers struct {
 
 // Tombstones returns the tombstones of a patient: one keyed hash for each identifier. An
 // erasure stores them, so that imports and events do not bring the patient back. A phone
-// number or an e-mail address counts together with the name only, as families share them.
+// number or an e-mail address counts together with the name only, as families share them, and a
+// number that forms are filled with counts not at all.
 func (t *Tx) Tombstones(scope Scope, patient TombstoneIdentifiers) (hashes [][]byte) {
 	name := FoldName(patient.Name)
-	if patient.Phone != nil {
+	if patient.Phone != nil && !care.IsFillerPhone(*patient.Phone) {
 		hashes = append(hashes, t.keyedHash(scope, hashPhone, name, care.PhoneKey(*patient.Phone)))
 	}
 	if patient.Email != nil {

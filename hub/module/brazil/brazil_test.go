@@ -232,3 +232,25 @@ func TestDefaultAreaCode(t *testing.T) {
 		require.False(t, brazil.IsAreaCode(none), "%q", none)
 	}
 }
+
+func TestFillerPhones(t *testing.T) {
+	t.Parallel()
+	for _, filler := range []string{
+		"(11) 99999-9999", "11 9999-9999", "(00) 00000-0000", "11 11111-1111", "(21) 91111-1111", "21 98888-8888", "11 3333-3333", "+1 999 999 9999", "99999999999",
+	} {
+		number := brazil.FormatE164(filler)
+		if number == "" { // nobody can have it anyway
+			continue
+		}
+		require.True(t, brazil.IsFillerPhone(number), filler)
+		require.True(t, brazil.IsFillerPhone(brazil.PhoneKey(number)), filler)
+	}
+	require.True(t, brazil.IsFillerPhone("+5511999999999"))
+	require.True(t, brazil.IsFillerPhone("+551199999999"))
+	for _, phone := range hubtest.Phones {
+		require.False(t, brazil.IsFillerPhone(phone.E164), phone.E164)
+	}
+	for _, number := range []string{"", "+", "+55", "+9999999", "+5511987654321", "+5511912345678", "+5511999999998", "+5511999999989"} {
+		require.False(t, brazil.IsFillerPhone(number), number)
+	}
+}

@@ -182,3 +182,18 @@ func PhoneVariants(e164 string) []string {
 	}
 	return []string{e164}
 }
+
+// fillerDigits is how many equal digits at its end make a number a filler: all that follow the
+// area code, but for a mobile's ninth digit.
+const fillerDigits = 8
+
+// IsFillerPhone reports whether a number in international format, or its [PhoneKey], is one that
+// forms are filled with where there is none, such as +5511999999999. It identifies nobody.
+// Sequences such as 98765-4321 are numbers of people, too.
+func IsFillerPhone(e164 string) bool {
+	if len(e164) <= fillerDigits {
+		return false
+	}
+	end := e164[len(e164)-fillerDigits:]
+	return strings.Count(end, end[:1]) == fillerDigits
+}

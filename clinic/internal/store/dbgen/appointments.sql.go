@@ -627,6 +627,30 @@ func (q *Queries) ReleasePaymentsOfAppointment(ctx context.Context, arg ReleaseP
 	return err
 }
 
+const releasePaymentsOfFormerPatients = `-- name: ReleasePaymentsOfFormerPatients :exec
+update clinic.payments set appointment_id = null, updated_at = $1 where clinic_id = $2 and env = $3 and appointment_id = $4 and patient_id <> $5
+`
+
+type ReleasePaymentsOfFormerPatientsParams struct {
+	UpdatedAt     time.Time
+	ClinicID      uuid.UUID
+	Env           hub.Environment
+	AppointmentID *uuid.UUID
+	PatientID     uuid.UUID
+}
+
+// The payments of an appointment that is another patient's now.
+func (q *Queries) ReleasePaymentsOfFormerPatients(ctx context.Context, arg ReleasePaymentsOfFormerPatientsParams) error {
+	_, err := q.db.Exec(ctx, releasePaymentsOfFormerPatients,
+		arg.UpdatedAt,
+		arg.ClinicID,
+		arg.Env,
+		arg.AppointmentID,
+		arg.PatientID,
+	)
+	return err
+}
+
 const updateAppointmentRow = `-- name: UpdateAppointmentRow :one
 update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,
     details_at = $12, state_at = $13, updated_at = $14

@@ -67,6 +67,42 @@ func (q *Queries) DeleteLinkedPhones(ctx context.Context, clinicID uuid.UUID, en
 	return items, nil
 }
 
+const earlierContacts = `-- name: EarlierContacts :many
+select id, kind, value_enc, created_at from clinic.earlier_contacts where clinic_id = $1 and env = $2 and patient_id = $3 order by created_at desc, id desc
+`
+
+type EarlierContactsRow struct {
+	ID        uuid.UUID
+	Kind      string
+	ValueEnc  []byte
+	CreatedAt time.Time
+}
+
+func (q *Queries) EarlierContacts(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]EarlierContactsRow, error) {
+	rows, err := q.db.Query(ctx, earlierContacts, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EarlierContactsRow{}
+	for rows.Next() {
+		var i EarlierContactsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.ValueEnc,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const earlierPhones = `-- name: EarlierPhones :many
 select id, value_enc from clinic.earlier_contacts where clinic_id = $1 and env = $2 and patient_id = $3 and kind = 'phone' order by id desc limit 200
 `

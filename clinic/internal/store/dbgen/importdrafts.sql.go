@@ -34,7 +34,9 @@ select clinic_id, env, import_id, id, name, name_search, phone, phone_key, email
     union all
     select f.id from clinic.import_drafts f where f.clinic_id = $1 and f.env = $2 and f.import_id = $3 and f.phone_key = any($9::text[])
     union all
-    select g.id from clinic.import_drafts g where g.clinic_id = $1 and g.env = $2 and g.import_id = $3 and g.phone is null and g.name_search = any($10::text[]))
+    select g.id from clinic.import_drafts g where g.clinic_id = $1 and g.env = $2 and g.import_id = $3 and g.phone is null and g.name_search = any($10::text[])
+    union all
+    select h.id from clinic.import_drafts h where h.clinic_id = $1 and h.env = $2 and h.import_id = $3 and h.phone_key = any($11::text[]) and h.name_search = any($10::text[]))
 `
 
 type ImportDraftsParams struct {
@@ -48,6 +50,7 @@ type ImportDraftsParams struct {
 	Hashes       [][]byte
 	PhoneKeys    []string
 	Names        []string
+	Fillers      []string
 }
 
 // Those that share an identifier with a row. sources and refs are parallel arrays.
@@ -63,6 +66,7 @@ func (q *Queries) ImportDrafts(ctx context.Context, arg ImportDraftsParams) ([]I
 		arg.Hashes,
 		arg.PhoneKeys,
 		arg.Names,
+		arg.Fillers,
 	)
 	if err != nil {
 		return nil, err

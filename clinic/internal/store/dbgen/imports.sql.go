@@ -57,6 +57,35 @@ func (q *Queries) CountUnfinishedImports(ctx context.Context, clinicID uuid.UUID
 	return column_1, err
 }
 
+const deleteExpiredImportErrors = `-- name: DeleteExpiredImportErrors :execrows
+delete from clinic.import_errors d where (d.clinic_id, d.env, d.import_id, d.line) in (
+    select e.clinic_id, e.env, e.import_id, e.line from clinic.import_errors e join clinic.imports i on i.clinic_id = e.clinic_id and i.env = e.env and i.id = e.import_id
+    where i.finished_at < $1::timestamptz limit $2::int)
+`
+
+// Of imports that ended before a time, some at a time.
+func (q *Queries) DeleteExpiredImportErrors(ctx context.Context, before time.Time, rowLimit int) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteExpiredImportErrors, before, rowLimit)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deleteExpiredImportWarnings = `-- name: DeleteExpiredImportWarnings :execrows
+delete from clinic.import_warnings d where (d.clinic_id, d.env, d.import_id, d.line) in (
+    select w.clinic_id, w.env, w.import_id, w.line from clinic.import_warnings w join clinic.imports i on i.clinic_id = w.clinic_id and i.env = w.env and i.id = w.import_id
+    where i.finished_at < $1::timestamptz limit $2::int)
+`
+
+func (q *Queries) DeleteExpiredImportWarnings(ctx context.Context, before time.Time, rowLimit int) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteExpiredImportWarnings, before, rowLimit)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const deleteImportChunks = `-- name: DeleteImportChunks :exec
 delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3
 `

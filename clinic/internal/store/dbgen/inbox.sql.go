@@ -230,6 +230,69 @@ func (q *Queries) HasNewerWaitingBooking(ctx context.Context, arg HasNewerWaitin
 	return exists, err
 }
 
+const inboxEntriesOfPatient = `-- name: InboxEntriesOfPatient :many
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.id > $3::uuid and i.id = any(array(
+    select a.id from clinic.inbox a where a.clinic_id = $1 and a.env = $2 and a.patient_id = $4::uuid
+    union all
+    select b.id from clinic.inbox b where b.clinic_id = $1 and b.env = $2 and b.meant_for = $4))
+order by i.id limit $5::int
+`
+
+type InboxEntriesOfPatientParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	After     uuid.UUID
+	PatientID uuid.UUID
+	RowLimit  int
+}
+
+// Entries that are linked to a patient, or will be when older ones are, after one of them.
+func (q *Queries) InboxEntriesOfPatient(ctx context.Context, arg InboxEntriesOfPatientParams) ([]InboxEntry, error) {
+	rows, err := q.db.Query(ctx, inboxEntriesOfPatient,
+		arg.ClinicID,
+		arg.Env,
+		arg.After,
+		arg.PatientID,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxEntry{}
+	for rows.Next() {
+		var i InboxEntry
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Source,
+			&i.EventID,
+			&i.EventType,
+			&i.OccurredAt,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Name,
+			&i.ExternalID,
+			&i.DataEnc,
+			&i.Status,
+			&i.PatientID,
+			&i.SettledBy,
+			&i.SettledAt,
+			&i.ReceivedAt,
+			&i.EmailHmac,
+			&i.MeantFor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const inboxEntry = `-- name: InboxEntry :one
 select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox where clinic_id = $1 and env = $2 and id = $3
 `

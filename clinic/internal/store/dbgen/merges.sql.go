@@ -288,3 +288,65 @@ func (q *Queries) MergedIDs(ctx context.Context, clinicID uuid.UUID, env hub.Env
 	}
 	return items, nil
 }
+
+const mergesOfPatient = `-- name: MergesOfPatient :many
+select id, merged_id, merged_at, undone_at from clinic.patient_merges where clinic_id = $1 and env = $2 and patient_id = $3 order by merged_at desc, id desc
+`
+
+type MergesOfPatientRow struct {
+	ID       uuid.UUID
+	MergedID uuid.UUID
+	MergedAt time.Time
+	UndoneAt *time.Time
+}
+
+// The merges into a patient, also undone ones.
+func (q *Queries) MergesOfPatient(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]MergesOfPatientRow, error) {
+	rows, err := q.db.Query(ctx, mergesOfPatient, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MergesOfPatientRow{}
+	for rows.Next() {
+		var i MergesOfPatientRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.MergedID,
+			&i.MergedAt,
+			&i.UndoneAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const movePaymentsToTheirAppointments = `-- name: MovePaymentsToTheirAppointments :exec
+update clinic.payments p set patient_id = $1::uuid, updated_at = $2 where p.clinic_id = $3 and p.env = $4 and p.patient_id = $5::uuid
+and exists (select from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.id = p.appointment_id and a.patient_id = $1)
+`
+
+type MovePaymentsToTheirAppointmentsParams struct {
+	ToID      uuid.UUID
+	UpdatedAt time.Time
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	FromID    uuid.UUID
+}
+
+// Moves a patient's payments of appointments that are another patient's.
+func (q *Queries) MovePaymentsToTheirAppointments(ctx context.Context, arg MovePaymentsToTheirAppointmentsParams) error {
+	_, err := q.db.Exec(ctx, movePaymentsToTheirAppointments,
+		arg.ToID,
+		arg.UpdatedAt,
+		arg.ClinicID,
+		arg.Env,
+		arg.FromID,
+	)
+	return err
+}

@@ -415,11 +415,24 @@ func (q *Queries) PatientIDsByExternalRefs(ctx context.Context, clinicID uuid.UU
 }
 
 const patientIDsByNamesWithoutPhone = `-- name: PatientIDsByNamesWithoutPhone :many
-select id from clinic.patients where clinic_id = $1 and env = $2 and name_search = any($3::text[]) and phone is null and status <> 'anonymized'
+select id from clinic.patients where clinic_id = $1 and env = $2 and name_search = any($3::text[]) and (phone is null or phone_key = any($4::text[])) and status <> 'anonymized'
 `
 
-func (q *Queries) PatientIDsByNamesWithoutPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, names []string) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, patientIDsByNamesWithoutPhone, clinicID, env, names)
+type PatientIDsByNamesWithoutPhoneParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Names    []string
+	Fillers  []string
+}
+
+// Also those with one of the numbers that forms are filled with.
+func (q *Queries) PatientIDsByNamesWithoutPhone(ctx context.Context, arg PatientIDsByNamesWithoutPhoneParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, patientIDsByNamesWithoutPhone,
+		arg.ClinicID,
+		arg.Env,
+		arg.Names,
+		arg.Fillers,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -90,6 +90,35 @@ func (q *Queries) TicketIDs(ctx context.Context, clinicID uuid.UUID, env hub.Env
 	return items, nil
 }
 
+const ticketsOfPatient = `-- name: TicketsOfPatient :many
+select source, ticket_id from clinic.tickets where clinic_id = $1 and env = $2 and patient_id = $3 order by source, ticket_id
+`
+
+type TicketsOfPatientRow struct {
+	Source   string
+	TicketID string
+}
+
+func (q *Queries) TicketsOfPatient(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]TicketsOfPatientRow, error) {
+	rows, err := q.db.Query(ctx, ticketsOfPatient, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TicketsOfPatientRow{}
+	for rows.Next() {
+		var i TicketsOfPatientRow
+		if err := rows.Scan(&i.Source, &i.TicketID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const upsertTicket = `-- name: UpsertTicket :exec
 insert into clinic.tickets (clinic_id, env, source, ticket_id, patient_id) values ($1, $2, $3, $4, $5)
 on conflict (clinic_id, env, source, ticket_id) do update set patient_id = excluded.patient_id

@@ -66,6 +66,10 @@ delete from clinic.appointments where clinic_id = $1 and env = $2 and id = $3;
 -- The payments stay at who made them.
 update clinic.payments set appointment_id = null, updated_at = @updated_at where clinic_id = @clinic_id and env = @env and appointment_id = @appointment_id;
 
+-- name: ReleasePaymentsOfFormerPatients :exec
+-- The payments of an appointment that is another patient's now.
+update clinic.payments set appointment_id = null, updated_at = @updated_at where clinic_id = @clinic_id and env = @env and appointment_id = @appointment_id and patient_id <> @patient_id;
+
 -- name: LockUnidentifiedBookingAt :one
 -- The booking without an external id at exactly the time that an event names.
 select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null

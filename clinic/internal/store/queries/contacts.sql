@@ -38,3 +38,6 @@ select id, value_enc from clinic.earlier_contacts where clinic_id = @clinic_id a
 -- Whether a patient has a number itself or by a link.
 select (exists (select from clinic.patients p where p.clinic_id = @clinic_id and p.env = @env and p.id = @patient_id and p.phone_key = @phone_key::text)
 or exists (select from clinic.linked_phones l where l.clinic_id = @clinic_id and l.env = @env and l.patient_id = @patient_id and l.phone_key = @phone_key))::bool;
+
+-- name: EarlierContacts :many
+select id, kind, value_enc, created_at from clinic.earlier_contacts where clinic_id = @clinic_id and env = @env and patient_id = @patient_id order by created_at desc, id desc;

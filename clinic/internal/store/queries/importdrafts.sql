@@ -19,7 +19,9 @@ select * from clinic.import_drafts d where d.clinic_id = @clinic_id and d.env = 
     union all
     select f.id from clinic.import_drafts f where f.clinic_id = @clinic_id and f.env = @env and f.import_id = @import_id and f.phone_key = any(@phone_keys::text[])
     union all
-    select g.id from clinic.import_drafts g where g.clinic_id = @clinic_id and g.env = @env and g.import_id = @import_id and g.phone is null and g.name_search = any(@names::text[]));
+    select g.id from clinic.import_drafts g where g.clinic_id = @clinic_id and g.env = @env and g.import_id = @import_id and g.phone is null and g.name_search = any(@names::text[])
+    union all
+    select h.id from clinic.import_drafts h where h.clinic_id = @clinic_id and h.env = @env and h.import_id = @import_id and h.phone_key = any(@fillers::text[]) and h.name_search = any(@names::text[]));
 
 -- name: DeleteImportDrafts :exec
 delete from clinic.import_drafts where clinic_id = $1 and env = $2 and import_id = $3;

@@ -65,3 +65,14 @@ select count(*)::int from clinic.import_warnings where clinic_id = $1 and env = 
 -- lines and warnings are parallel arrays.
 insert into clinic.import_warnings (clinic_id, env, import_id, line, warning)
 select @clinic_id, @env, @import_id, unnest(@lines::int[]), unnest(@warnings::text[]);
+
+-- name: DeleteExpiredImportErrors :execrows
+-- Of imports that ended before a time, some at a time.
+delete from clinic.import_errors d where (d.clinic_id, d.env, d.import_id, d.line) in (
+    select e.clinic_id, e.env, e.import_id, e.line from clinic.import_errors e join clinic.imports i on i.clinic_id = e.clinic_id and i.env = e.env and i.id = e.import_id
+    where i.finished_at < @before::timestamptz limit @row_limit::int);
+
+-- name: DeleteExpiredImportWarnings :execrows
+delete from clinic.import_warnings d where (d.clinic_id, d.env, d.import_id, d.line) in (
+    select w.clinic_id, w.env, w.import_id, w.line from clinic.import_warnings w join clinic.imports i on i.clinic_id = w.clinic_id and i.env = w.env and i.id = w.import_id
+    where i.finished_at < @before::timestamptz limit @row_limit::int);

@@ -143,3 +143,11 @@ delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
 select clinic_id, env, count(*)::integer as waiting, min(received_at)::timestamptz as oldest_since
 from clinic.inbox where status = 'open' and (clinic_id, env) > (@after_clinic::uuid, @after_env::text)
 group by clinic_id, env order by clinic_id, env limit @row_limit::int;
+
+-- name: InboxEntriesOfPatient :many
+-- Entries that are linked to a patient, or will be when older ones are, after one of them.
+select * from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.id > @after::uuid and i.id = any(array(
+    select a.id from clinic.inbox a where a.clinic_id = @clinic_id and a.env = @env and a.patient_id = @patient_id::uuid
+    union all
+    select b.id from clinic.inbox b where b.clinic_id = @clinic_id and b.env = @env and b.meant_for = @patient_id))
+order by i.id limit @row_limit::int;

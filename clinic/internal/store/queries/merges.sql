@@ -39,3 +39,12 @@ insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created
 
 -- name: DeleteLinkedPhonesByKey :exec
 delete from clinic.linked_phones where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and phone_key = any(@phone_keys::text[]);
+
+-- name: MovePaymentsToTheirAppointments :exec
+-- Moves a patient's payments of appointments that are another patient's.
+update clinic.payments p set patient_id = @to_id::uuid, updated_at = @updated_at where p.clinic_id = @clinic_id and p.env = @env and p.patient_id = @from_id::uuid
+and exists (select from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.id = p.appointment_id and a.patient_id = @to_id);
+
+-- name: MergesOfPatient :many
+-- The merges into a patient, also undone ones.
+select id, merged_id, merged_at, undone_at from clinic.patient_merges where clinic_id = @clinic_id and env = @env and patient_id = @patient_id order by merged_at desc, id desc;

@@ -46,7 +46,8 @@ select id from clinic.patients where clinic_id = @clinic_id and env = @env and c
 select id from clinic.patients where clinic_id = @clinic_id and env = @env and phone_key = any(@phone_keys::text[]) and status <> 'anonymized';
 
 -- name: PatientIDsByNamesWithoutPhone :many
-select id from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and phone is null and status <> 'anonymized';
+-- Also those with one of the numbers that forms are filled with.
+select id from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and (phone is null or phone_key = any(@fillers::text[])) and status <> 'anonymized';
 
 -- name: PatientsOfAllClinicsByPhone :many
 -- Of all clinics, by their own numbers and by linked ones.

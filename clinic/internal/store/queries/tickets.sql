@@ -12,3 +12,6 @@ select ticket_id from clinic.tickets where clinic_id = @clinic_id and env = @env
 -- To a masked id that no ticket has yet.
 update clinic.tickets t set ticket_id = @masked_id where t.clinic_id = @clinic_id and t.env = @env and t.source = @source and t.ticket_id = @ticket_id
 and not exists (select from clinic.tickets o where o.clinic_id = t.clinic_id and o.env = t.env and o.source = t.source and o.ticket_id = @masked_id);
+
+-- name: TicketsOfPatient :many
+select source, ticket_id from clinic.tickets where clinic_id = @clinic_id and env = @env and patient_id = @patient_id order by source, ticket_id;
