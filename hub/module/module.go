@@ -102,6 +102,11 @@ type ErrorFormat struct {
 // user_creation_disabled to all others.
 const MetadataSignUp = "sign-up"
 
+// MetadataCallsOut is the key in an operation's Metadata that is true where it waits for other
+// systems, such as a messaging network: such requests do not take the places of others of their
+// tenant.
+const MetadataCallsOut = "calls-out"
+
 // MetadataCallerCheck is the key in an operation's Metadata of its [CallerCheck].
 const MetadataCallerCheck = "caller-check"
 

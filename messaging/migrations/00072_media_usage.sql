@@ -6,10 +6,6 @@ create table messaging.media_usage (
     bytes      bigint not null
 );
 
--- Who uploaded the file; null: a network, a program or an earlier version did. The user may have
--- been deleted meanwhile.
-alter table messaging.media_files add column user_id bigint;
-
 -- +goose StatementBegin
 create function messaging.count_media() returns trigger language plpgsql as $$
 begin
@@ -40,3 +36,7 @@ create trigger count_deletes after delete on messaging.media_files referencing o
 -- The triggers' locks keep others from adding files until the transaction ends.
 insert into messaging.media_usage (company_id, bytes)
 select company_id, sum(greatest(size, 4096))::bigint from messaging.media_files group by company_id;
+
+-- Who uploaded the file; null: a network, a program or an earlier version did. The user may have
+-- been deleted meanwhile. Last: until here, the files can be read.
+alter table messaging.media_files add column user_id bigint;

@@ -15,7 +15,7 @@ import (
 
 // MaxUploadBytes is how many bytes of long bodies a process holds in memory at the same
 // time. Reading a form takes up to three times as much.
-const MaxUploadBytes = 2 * maxInMemory
+const MaxUploadBytes = 4 * maxInMemory
 
 // maxOpenBytes is how many bytes of long bodies of strangers it holds beside them.
 const maxOpenBytes = 16 << 20

@@ -1,62 +1,54 @@
 package productapi
 
 import (
-	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"integrationhub/hub"
+	"integrationhub/hub/module"
 )
 
-// A gate lets so many in at once and the next ones as places become free. Whoever waits too long,
-// or finds too many waiting, is refused; others do not notice.
-func TestGate(t *testing.T) {
+// Requests that wait for other systems, reports and the hub's routes do not take the places of a
+// tenant's other requests, nor do strangers.
+func TestGatesOfOperations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(2, 2*time.Second)
-		leave, err := g.enter(t.Context(), "a")
-		require.NoError(t, err)
-		_, err = g.enter(t.Context(), "a")
-		require.NoError(t, err)
-		_, err = g.enter(t.Context(), "b")
-		require.NoError(t, err, "another tenant")
-
+		g := newGates()
+		user := &requestInfo{isKnown: true, caller: module.Caller{TenantID: uuid.New()}}
+		enter := func(op huma.Operation, info *requestInfo) error {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			if !info.isKnown {
+				request.SetPathValue(paramSlug, "Salon")
+			}
+			_, err := g.enter(humago.NewContext(&op, request, httptest.NewRecorder()), info)
+			return err
+		}
+		slow := huma.Operation{OperationID: "messages.create", Metadata: map[string]any{module.MetadataCallsOut: true}}
+		for op, places := range map[*huma.Operation]int{&slow: maxSlowRequests, {OperationID: "reports.tickets"}: maxReports, {Path: interfacePath + "/status"}: maxHubRequests} {
+			for range places {
+				require.NoError(t, enter(*op, user))
+			}
+			require.Error(t, enter(*op, user), op.OperationID)
+		}
 		start := time.Now()
-		_, err = g.enter(t.Context(), "a")
-		require.ErrorIs(t, err, hub.ErrRateLimited)
-		require.Equal(t, 2*time.Second, time.Since(start))
-
-		time.AfterFunc(time.Second, leave)
-		start = time.Now()
-		leave, err = g.enter(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, time.Second, time.Since(start))
-
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err = g.enter(ended, "a")
-		require.ErrorIs(t, err, context.Canceled)
-
-		refused := make(chan error, maxWaiting)
-		for range maxWaiting {
-			go func() {
-				_, err := g.enter(t.Context(), "a")
-				refused <- err
-			}()
+		for range maxUserRequests - maxReports {
+			require.NoError(t, enter(huma.Operation{OperationID: "tickets.list"}, user))
 		}
-		synctest.Wait()
-		start = time.Now()
-		_, err = g.enter(t.Context(), "a")
-		require.ErrorIs(t, err, hub.ErrRateLimited)
-		require.Zero(t, time.Since(start), "too many wait")
-		for range maxWaiting {
-			require.ErrorIs(t, <-refused, hub.ErrRateLimited)
+		for range maxSlowRequests {
+			require.NoError(t, enter(slow, &requestInfo{}))
 		}
-		leave()
-		_, err = g.enter(t.Context(), "a")
-		require.NoError(t, err)
+		for range maxStrangerRequests {
+			require.NoError(t, enter(huma.Operation{OperationID: "public.services"}, &requestInfo{}))
+		}
+		require.Zero(t, time.Since(start), "none of these has waited")
+		require.Error(t, enter(huma.Operation{OperationID: "public.services"}, &requestInfo{}))
+		require.Error(t, enter(huma.Operation{OperationID: "tickets.list"}, user))
 	})
 }

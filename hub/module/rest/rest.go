@@ -73,16 +73,26 @@ func SignUpErrors(own ...string) []string {
 	return append(own, "401 invalid_token", "403 user_creation_disabled, admin_only")
 }
 
+// CallingOut returns the [Binder] of an operation that waits for other systems.
+func CallingOut(bind Binder) Binder { return withMetadata(module.MetadataCallsOut, bind) }
+
+// withMetadata sets a key of an operation's Metadata to true.
+func withMetadata(key string, bind Binder) Binder {
+	return func(api huma.API, op huma.Operation) {
+		metadata := map[string]any{key: true}
+		maps.Copy(metadata, op.Metadata)
+		op.Metadata = metadata
+		bind(api, op)
+	}
+}
+
 // SignUp returns the [Binder] of an operation that creates an account, which the hub can leave to
 // its operators.
 func SignUp(bind Binder) Binder {
-	return func(api huma.API, op huma.Operation) {
-		metadata := map[string]any{module.MetadataSignUp: true}
-		maps.Copy(metadata, op.Metadata)
-		op.Metadata = metadata
+	return withMetadata(module.MetadataSignUp, func(api huma.API, op huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 		bind(api, op)
-	}
+	})
 }
 
 // Limiter returns an error for a request that exceeds a rate limit.

@@ -81,7 +81,7 @@ func (a *API) contactRoutes() []rest.Route {
 		rest.Get("/contacts/{id}", rest.User, 200, "contacts.get", "Read a contact", rest.Handle(a.getContact)),
 		rest.Put("/contacts/{id}", rest.User, 200, "contacts.update", "Change a contact", rest.WithHandlerValidation(rest.Handle(a.updateContact))),
 		rest.Delete("/contacts/{id}", rest.Admin, 200, "contacts.delete", "Delete a contact with its tickets and messages", rest.Handle(a.deleteContact)),
-		rest.Post("/contacts/import", rest.Admin, 200, "contacts.import", "Import contacts from a CSV file; more than 2,000 rows are imported after the response", rest.WithErrors(rest.WithSuccessStatus(a.bindImportContacts, 202, "The import goes on: see GET /contacts/imports/{id}"), 404)),
+		rest.Post("/contacts/import", rest.Admin, 200, "contacts.import", "Import contacts from a CSV file; more than 2,000 rows are imported after the response", rest.CallingOut(rest.WithErrors(rest.WithSuccessStatus(a.bindImportContacts, 202, "The import goes on: see GET /contacts/imports/{id}"), 404))),
 		rest.Get("/contacts/imports/{id}", rest.Admin, 200, "contacts.get-import", "Progress of an import", rest.Handle(a.getImport)),
 		rest.Post("/contacts/imports/{id}/cancel", rest.Admin, 200, "contacts.cancel-import", "Cancel an import in progress", rest.WithErrors(rest.Handle(a.cancelImport), 404)),
 		rest.Get("/contacts/{id}/export", rest.Admin, 200, "contacts.export", "All that the company has about a contact", a.bindExportContact),
@@ -99,14 +99,14 @@ func (a *API) contactRoutes() []rest.Route {
 func (a *API) connectionRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/whatsapp", rest.User, 200, "connections.list", "List connections", rest.Handle(a.listConnections)),
-		rest.Post("/whatsapp", rest.Admin, 201, "connections.create", "Make a connection and start it", rest.WithErrors(rest.WithRequiredFields("NewConnectionFields", rest.WithHandlerValidation(rest.Handle(a.createConnection)), "name"), 404)),
+		rest.Post("/whatsapp", rest.Admin, 201, "connections.create", "Make a connection and start it", rest.CallingOut(rest.WithErrors(rest.WithRequiredFields("NewConnectionFields", rest.WithHandlerValidation(rest.Handle(a.createConnection)), "name"), 404))),
 		rest.Get("/whatsapp/{id}", rest.User, 200, "connections.get", "Read a connection", rest.Handle(a.getConnection)),
 		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.WithHandlerValidation(rest.Handle(a.updateConnection))),
 		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.Handle(a.deleteConnection)),
 		rest.Get("/whatsapp/{id}/qrCode", rest.Admin, 200, "connections.qr-code", "The QR code to scan with the phone", rest.Handle(a.getQRCode)),
-		rest.Get("/whatsapp/{id}/templates", rest.User, 200, "connections.templates", "List the templates that the network has approved for the connection", rest.WithErrors(rest.Handle(a.listTemplates), 503)),
-		rest.Post("/whatsappsession/{id}", rest.Admin, 200, "sessions.start", "Start a connection that is not connected", rest.Handle(a.startSession)),
-		rest.Put("/whatsappsession/{id}", rest.Admin, 200, "sessions.renew", "Pair a connection anew, with a new QR code", rest.Handle(a.renewSession)),
+		rest.Get("/whatsapp/{id}/templates", rest.User, 200, "connections.templates", "List the templates that the network has approved for the connection", rest.CallingOut(rest.WithErrors(rest.Handle(a.listTemplates), 503))),
+		rest.Post("/whatsappsession/{id}", rest.Admin, 200, "sessions.start", "Start a connection that is not connected", rest.CallingOut(rest.Handle(a.startSession))),
+		rest.Put("/whatsappsession/{id}", rest.Admin, 200, "sessions.renew", "Pair a connection anew, with a new QR code", rest.CallingOut(rest.Handle(a.renewSession))),
 		rest.Delete("/whatsappsession/{id}", rest.Admin, 200, "sessions.delete", "Log a connection out", rest.Handle(a.endSession)),
 	}
 }
@@ -131,7 +131,7 @@ func (a *API) ticketRoutes() []rest.Route {
 		rest.Put("/tickets/{id}", rest.User, 200, "tickets.update", "Change a ticket: accept, return or close it", rest.WithHandlerValidation(rest.Handle(a.updateTicket))),
 		rest.Delete("/tickets/{id}", rest.Admin, 200, "tickets.delete", "Delete a ticket with its messages", rest.Handle(a.deleteTicket)),
 		rest.Get("/tickets/{id}/messages", rest.User, 200, "messages.list", "Messages of a ticket; they are read then", rest.Handle(a.listMessages)),
-		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", a.bindCreateMessage),
+		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", rest.CallingOut(a.bindCreateMessage)),
 		rest.Get("/media/{id}", append(rest.Access{{}}, rest.User...), 200, "media.get", "Content of a message's file", a.bindGetMedia),
 	}
 }
@@ -149,9 +149,9 @@ func (a *API) bookingRoutes() []rest.Route {
 func (a *API) scheduleRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/schedules", rest.User, 200, "schedules.list", "List scheduled messages: users that are no administrators see their own", rest.Handle(a.listSchedules)),
-		rest.Post("/schedules", rest.User, 201, "schedules.create", "Schedule a message", rest.WithErrors(rest.WithRequiredFields("NewSchedule", rest.WithHandlerValidation(rest.Handle(a.createSchedule)), "sendAt", "contactId"), 404)),
+		rest.Post("/schedules", rest.User, 201, "schedules.create", "Schedule a message", rest.CallingOut(rest.WithErrors(rest.WithRequiredFields("NewSchedule", rest.WithHandlerValidation(rest.Handle(a.createSchedule)), "sendAt", "contactId"), 404))),
 		rest.Get("/schedules/{id}", rest.User, 200, "schedules.get", "Read a scheduled message", rest.Handle(a.getSchedule)),
-		rest.Put("/schedules/{id}", rest.User, 200, "schedules.update", "Change a scheduled message that waits, or schedule a failed one again", rest.WithHandlerValidation(rest.Handle(a.updateSchedule))),
+		rest.Put("/schedules/{id}", rest.User, 200, "schedules.update", "Change a scheduled message that waits, or schedule a failed one again", rest.CallingOut(rest.WithHandlerValidation(rest.Handle(a.updateSchedule)))),
 		rest.Delete("/schedules/{id}", rest.User, 200, "schedules.delete", "Delete a scheduled message; what was sent stays sent", rest.Handle(a.deleteSchedule)),
 	}
 }
@@ -160,9 +160,9 @@ func (a *API) scheduleRoutes() []rest.Route {
 func (a *API) campaignRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/campaigns", rest.Admin, 200, "campaigns.list", "List campaigns, the newest first", rest.Handle(a.listCampaigns)),
-		rest.Post("/campaigns", rest.Admin, 201, "campaigns.create", "Make a campaign; it starts at scheduledAt or by POST /campaigns/{id}/start", rest.WithErrors(rest.WithRequiredFields("NewCampaign", rest.WithHandlerValidation(rest.Handle(a.createCampaign)), "name", "whatsappId"), 404)),
+		rest.Post("/campaigns", rest.Admin, 201, "campaigns.create", "Make a campaign; it starts at scheduledAt or by POST /campaigns/{id}/start", rest.CallingOut(rest.WithErrors(rest.WithRequiredFields("NewCampaign", rest.WithHandlerValidation(rest.Handle(a.createCampaign)), "name", "whatsappId"), 404))),
 		rest.Get("/campaigns/{id}", rest.Admin, 200, "campaigns.get", "Read a campaign with its counters", rest.Handle(a.getCampaign)),
-		rest.Put("/campaigns/{id}", rest.Admin, 200, "campaigns.update", "Change a campaign that does not run", rest.WithHandlerValidation(rest.Handle(a.updateCampaign))),
+		rest.Put("/campaigns/{id}", rest.Admin, 200, "campaigns.update", "Change a campaign that does not run", rest.CallingOut(rest.WithHandlerValidation(rest.Handle(a.updateCampaign)))),
 		rest.Delete("/campaigns/{id}", rest.Admin, 200, "campaigns.delete", "Delete a campaign that does not run; its messages stay", rest.Handle(a.deleteCampaign)),
 		rest.Post("/campaigns/{id}/start", rest.Admin, 200, "campaigns.start", "Start a campaign, or go on with a cancelled one", rest.Handle(a.startCampaign)),
 		rest.Post("/campaigns/{id}/cancel", rest.Admin, 200, "campaigns.cancel", "Cancel a campaign; messages that the network has not accepted are not sent", rest.Handle(a.cancelCampaign)),

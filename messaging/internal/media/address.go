@@ -79,11 +79,16 @@ func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.Me
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil {
 		return store.MediaFile{}, hub.Invalid("body.mediaUrl", "must be an absolute http(s) URL")
 	}
-	release, err := s.downloads.acquire(company)
+	leave, err := s.downloads.Enter(ctx, strconv.FormatInt(company, 10))
+	if errors.Is(err, hub.ErrRateLimited) {
+		limited := hub.Errorf(hub.ErrRateLimited, "too_many_downloads", "The hub fetches %d files for the company already.", downloadBounds.Most)
+		limited.RetryAfter = retryDownload
+		return store.MediaFile{}, limited
+	}
 	if err != nil {
 		return store.MediaFile{}, err
 	}
-	defer release()
+	defer leave()
 	return s.download(ctx, company, parsed, link)
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -18,6 +19,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/picture"
+	"integrationhub/hub/module/turns"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/filetype"
 	"integrationhub/messaging/internal/store"
@@ -29,6 +31,12 @@ const maxName = 255
 // outputSide is how many pixels the longer side of a stored image has at most.
 const outputSide = 2560
 
+// downloadBounds are those of the downloads of a company in a process.
+var downloadBounds = turns.Bounds{Most: 3, Waiting: 100, Wait: 5 * time.Second}
+
+// retryDownload is the Retry-After of a download that found no place.
+const retryDownload = 5 * time.Second
+
 // Service keeps files.
 type Service struct {
 	host   module.Host
@@ -36,13 +44,13 @@ type Service struct {
 	images *picture.Processor
 	key    []byte // signs addresses
 
-	downloads downloadCounter
+	downloads *turns.Gate // of companies: each holds a request, and an address may answer slowly
 }
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store) *Service {
 	images := picture.NewProcessor(picture.Limits{Bytes: int(filetype.MaxBytes(chat.MediaImage)), OutputSide: outputSide})
-	return &Service{host: host, store: s, images: images, key: host.Sealer.Derive("media-addresses")}
+	return &Service{host: host, store: s, images: images, key: host.Sealer.Derive("media-addresses"), downloads: turns.New(downloadBounds)}
 }
 
 // Upload is a file to keep.

@@ -143,7 +143,7 @@ func (a *API) paymentRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get(prefix+"/payments", rest.User, 200, "payments.list", "Monthly statement", handle(a.listPayments)),
 		rest.Post(prefix+"/payments", rest.User, 201, "payments.create", "Record a payment", rest.WithErrors(handle(a.createPayment), 404)),
-		rest.Post(prefix+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.WithSuccessStatus(rest.WithErrors(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")),
+		rest.Post(prefix+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.CallingOut(rest.WithSuccessStatus(rest.WithErrors(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already"))),
 		rest.Post(prefix+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receiveProviderWebhook), 401)),
 
 		rest.Get(prefix+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.WithErrors(bindReport(a.getDashboard), 404)),
@@ -165,7 +165,7 @@ func (a *API) publicRoutes() []rest.Route {
 		rest.Get(prefix+"/public/book/{slug}/availability", rest.Anyone, 200, "public.availability", "Free slots of a day", handle(a.getPublicAvailability)),
 		rest.Get(prefix+"/public/book/{slug}/challenge", rest.Anyone, 200, "public.challenge", "A challenge to be solved for a booking", handle(a.issueChallenge)),
 		rest.Post(prefix+"/public/book/{slug}/hold", rest.Anyone, 201, "public.hold", "Keep a time while the form is filled in", rest.WithErrors(handle(a.holdSlot), 403)),
-		rest.Post(prefix+"/public/book/{slug}/appointments", rest.Anyone, 201, "public.book", "Book", rest.WithErrors(handle(a.bookPublicly), 403, 502, 504)),
+		rest.Post(prefix+"/public/book/{slug}/appointments", rest.Anyone, 201, "public.book", "Book", rest.CallingOut(rest.WithErrors(handle(a.bookPublicly), 403, 502, 504))),
 		rest.Get(prefix+"/public/book/{slug}/appointment", rest.Anyone, 200, "public.appointment", "The appointment of a token", handle(a.getAppointmentByToken)),
 		rest.Get(prefix+"/public/book/{slug}/appointment.ics", rest.Anyone, 200, "public.calendar", "The appointment of a token for a calendar", rest.WithMediaType(handle(a.getCalendarByToken), "text/calendar")),
 		rest.Post(prefix+"/public/book/{slug}/reschedule", rest.Anyone, 200, "public.reschedule", "Move with the token", rest.WithErrors(handle(a.rescheduleByToken), 403)),

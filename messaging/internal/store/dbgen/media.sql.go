@@ -18,6 +18,7 @@ delete from messaging.media_files f where f.company_id = $1 and f.id = $2
   and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
   and not exists (select from messaging.schedules s where s.company_id = f.company_id and s.media_id = f.id)
   and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id)
+  and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and split_part(q.media_url, '?', 1) like '%/media/' || f.id)
 `
 
 func (q *Queries) DeleteMediaFile(ctx context.Context, companyID int64, iD string) (int64, error) {
@@ -81,10 +82,11 @@ where f.company_id = $2 and f.id = any($3::text[]) and f.erased_at is null
   and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
   and not exists (select from messaging.schedules s where s.company_id = f.company_id and s.media_id = f.id)
   and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id)
-  and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and q.media_url like '%/media/' || f.id)
+  and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and split_part(q.media_url, '?', 1) like '%/media/' || f.id)
 `
 
-// Of these files, those that no message, schedule or campaign has any more. Quick messages name files by their addresses.
+// Of these files, those that no message, schedule or campaign has any more. Quick messages name files by their
+// addresses, which may be signed.
 func (q *Queries) EraseUnusedMedia(ctx context.Context, at time.Time, companyID int64, ids []string) error {
 	_, err := q.db.Exec(ctx, eraseUnusedMedia, at, companyID, ids)
 	return err
@@ -356,7 +358,7 @@ const restoreMediaFile = `-- name: RestoreMediaFile :exec
 update messaging.media_files set erased_at = null where company_id = $1 and id = $2
 `
 
-// A message has it after all.
+// A message, a schedule, a campaign or a quick message has it after all.
 func (q *Queries) RestoreMediaFile(ctx context.Context, companyID int64, iD string) error {
 	_, err := q.db.Exec(ctx, restoreMediaFile, companyID, iD)
 	return err
@@ -428,7 +430,7 @@ select (exists (select from messaging.messages m join messaging.tickets t on t.c
     where m.company_id = $1 and m.media_id = $2::text and (t.user_id = $3::bigint
       or (t.user_id is null or $4::boolean) and (t.queue_id is null or t.queue_id = any($5::bigint[]))))
   or exists (select from messaging.schedules s where s.company_id = $1 and s.media_id = $2::text and s.user_id = $3::bigint)
-  or exists (select from messaging.quick_messages q where q.company_id = $1 and (q.shared or q.user_id = $3::bigint) and q.media_url = any($6::text[]))
+  or exists (select from messaging.quick_messages q where q.company_id = $1 and (q.shared or q.user_id = $3::bigint) and split_part(q.media_url, '?', 1) = any($6::text[]))
   or exists (select from messaging.media_files f where f.company_id = $1 and f.id = $2::text and f.user_id = $3::bigint)
     and not exists (select from messaging.messages m where m.company_id = $1 and m.media_id = $2::text)
     and not exists (select from messaging.campaigns c where c.company_id = $1 and c.media_id = $2::text)

@@ -21,13 +21,14 @@ union select s.media_id::text from messaging.schedules s where s.company_id = sq
 select distinct media_id::text from messaging.messages where company_id = $1 and ticket_id = sqlc.arg(ticket_id)::bigint and media_id is not null;
 
 -- name: EraseUnusedMedia :exec
--- Of these files, those that no message, schedule or campaign has any more. Quick messages name files by their addresses.
+-- Of these files, those that no message, schedule or campaign has any more. Quick messages name files by their
+-- addresses, which may be signed.
 update messaging.media_files f set erased_at = sqlc.arg(at)::timestamptz
 where f.company_id = sqlc.arg(company_id) and f.id = any(sqlc.arg(ids)::text[]) and f.erased_at is null
   and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
   and not exists (select from messaging.schedules s where s.company_id = f.company_id and s.media_id = f.id)
   and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id)
-  and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and q.media_url like '%/media/' || f.id);
+  and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and split_part(q.media_url, '?', 1) like '%/media/' || f.id);
 
 -- name: EraseAbandonedMedia :one
 -- Of a page of files after a place in their order, those that no message, schedule or campaign has:
@@ -61,10 +62,11 @@ select * from messaging.media_files where company_id = $1 and id = $2 and erased
 delete from messaging.media_files f where f.company_id = $1 and f.id = $2
   and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
   and not exists (select from messaging.schedules s where s.company_id = f.company_id and s.media_id = f.id)
-  and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id);
+  and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id)
+  and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and split_part(q.media_url, '?', 1) like '%/media/' || f.id);
 
 -- name: RestoreMediaFile :exec
--- A message has it after all.
+-- A message, a schedule, a campaign or a quick message has it after all.
 update messaging.media_files set erased_at = null where company_id = $1 and id = $2;
 
 -- name: SetMessageMedia :one
@@ -83,7 +85,7 @@ select (exists (select from messaging.messages m join messaging.tickets t on t.c
     where m.company_id = sqlc.arg(company_id) and m.media_id = sqlc.arg(id)::text and (t.user_id = sqlc.arg(user_id)::bigint
       or (t.user_id is null or sqlc.arg(all_tickets)::boolean) and (t.queue_id is null or t.queue_id = any(sqlc.arg(queues)::bigint[]))))
   or exists (select from messaging.schedules s where s.company_id = sqlc.arg(company_id) and s.media_id = sqlc.arg(id)::text and s.user_id = sqlc.arg(user_id)::bigint)
-  or exists (select from messaging.quick_messages q where q.company_id = sqlc.arg(company_id) and (q.shared or q.user_id = sqlc.arg(user_id)::bigint) and q.media_url = any(sqlc.arg(addresses)::text[]))
+  or exists (select from messaging.quick_messages q where q.company_id = sqlc.arg(company_id) and (q.shared or q.user_id = sqlc.arg(user_id)::bigint) and split_part(q.media_url, '?', 1) = any(sqlc.arg(addresses)::text[]))
   or exists (select from messaging.media_files f where f.company_id = sqlc.arg(company_id) and f.id = sqlc.arg(id)::text and f.user_id = sqlc.arg(user_id)::bigint)
     and not exists (select from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.media_id = sqlc.arg(id)::text)
     and not exists (select from messaging.campaigns c where c.company_id = sqlc.arg(company_id) and c.media_id = sqlc.arg(id)::text)
