@@ -24,6 +24,7 @@ func TestImportsTakeTurns(t *testing.T) {
 	// The first batch of the large import waits until the other import is there.
 	lock, err := large.Hub.Host.Pool.Begin(t.Context())
 	require.NoError(t, err)
+	defer func() { _ = lock.Rollback(t.Context()) }()
 	_, err = lock.Exec(t.Context(), `lock table messaging.contact_list_items, messaging.contacts in share mode`)
 	require.NoError(t, err)
 	slow := start(large, 12_000)

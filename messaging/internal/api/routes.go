@@ -103,7 +103,7 @@ func (a *API) connectionRoutes() []rest.Route {
 		rest.Get("/whatsapp/{id}", rest.User, 200, "connections.get", "Read a connection", rest.Handle(a.getConnection)),
 		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.WithHandlerValidation(rest.Handle(a.updateConnection))),
 		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.Handle(a.deleteConnection)),
-		rest.Get("/whatsapp/{id}/qrCode", rest.Admin, 200, "connections.qr-code", "The QR code to scan with the phone", rest.Handle(a.getQRCode)),
+		rest.Get("/whatsapp/{id}/qrCode", rest.Admin, 200, "connections.qr-code", "The QR code to scan with the phone", rest.CallingOut(rest.Handle(a.getQRCode))),
 		rest.Get("/whatsapp/{id}/templates", rest.User, 200, "connections.templates", "List the templates that the network has approved for the connection", rest.CallingOut(rest.WithErrors(rest.Handle(a.listTemplates), 503))),
 		rest.Post("/whatsappsession/{id}", rest.Admin, 200, "sessions.start", "Start a connection that is not connected", rest.CallingOut(rest.Handle(a.startSession))),
 		rest.Put("/whatsappsession/{id}", rest.Admin, 200, "sessions.renew", "Pair a connection anew, with a new QR code", rest.CallingOut(rest.Handle(a.renewSession))),
