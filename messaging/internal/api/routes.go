@@ -107,7 +107,7 @@ func (a *API) connectionRoutes() []rest.Route {
 		rest.Get("/whatsapp/{id}/templates", rest.User, 200, "connections.templates", "List the templates that the network has approved for the connection", rest.CallingOut(rest.WithErrors(rest.Handle(a.listTemplates), 503))),
 		rest.Post("/whatsappsession/{id}", rest.Admin, 200, "sessions.start", "Start a connection that is not connected", rest.CallingOut(rest.Handle(a.startSession))),
 		rest.Put("/whatsappsession/{id}", rest.Admin, 200, "sessions.renew", "Pair a connection anew, with a new QR code", rest.CallingOut(rest.Handle(a.renewSession))),
-		rest.Delete("/whatsappsession/{id}", rest.Admin, 200, "sessions.delete", "Log a connection out", rest.Handle(a.endSession)),
+		rest.Delete("/whatsappsession/{id}", rest.Admin, 200, "sessions.delete", "Log a connection out", rest.CallingOut(rest.Handle(a.endSession))),
 	}
 }
 
