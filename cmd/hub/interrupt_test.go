@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -156,6 +157,9 @@ func TestDoctorIsInterrupted(t *testing.T) {
 func TestListenHangsUp(t *testing.T) {
 	t.Parallel()
 	p := newTenant(t)
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // else commands of tests that run under nohup ignore it
+	t.Cleanup(func() { signal.Stop(caught) })
 	running := p.start("listen", "--tenant", p.tenant)
 	running.await(running.stderr, "listening on")
 	require.NoError(t, running.cmd.Process.Signal(syscall.SIGHUP))

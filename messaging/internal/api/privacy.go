@@ -35,19 +35,19 @@ type ContactExportHead struct {
 	Tickets    []ExportedTicket `json:"tickets" nullable:"false" doc:"Its tickets, the oldest first"`
 
 	Schedules []Schedule         `json:"schedules" nullable:"false" doc:"Messages that are or were scheduled for it"`
-	Lists     []ExportedList     `json:"contactLists" nullable:"false" doc:"Lists that it is on"`
+	Lists     []ExportedList     `json:"contactLists" nullable:"false" doc:"Lists of recipients with the contact, in the order in which they were made"`
 	Campaigns []ExportedShipment `json:"campaigns" nullable:"false" doc:"Campaigns that it gets or got"`
 }
 
 // ExportedList is a list of contacts in an export.
 type ExportedList struct {
 	ID   int64  `json:"id" doc:"Id of the list" example:"3"`
-	Name string `json:"name" doc:"Its name" example:"Clients"`
+	Name string `json:"name" doc:"What users of the company call the list" example:"Clients"`
 }
 
 // ExportedShipment is what a contact got of a campaign, in an export.
 type ExportedShipment struct {
-	CampaignID int64     `json:"campaignId" doc:"Id of the campaign" example:"7"`
+	CampaignID int64     `json:"campaignId" doc:"The campaign that the message was or will be sent for, as in GET /campaigns/{id}" example:"7"`
 	Name       string    `json:"name" doc:"The campaign's name" example:"Winter"`
 	Number     string    `json:"number" doc:"Number that it was sent to; empty: not yet" example:"5511987654321"`
 	Message    string    `json:"message" doc:"The text; empty: not yet made" example:"Hello Ana"`
