@@ -103,6 +103,10 @@ func (b *bank) payments(t testing.TB, modify ...func(*module.Host)) *schedulingt
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
+		if strings.HasSuffix(r.URL.Path, "/99") { // a charge whose calls always meet an outage
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		var order object
 		_ = json.Unmarshal([]byte(body), &order)
 		if strings.HasSuffix(r.URL.Path, "/refunds") && b.refund != "" {

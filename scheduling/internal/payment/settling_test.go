@@ -122,7 +122,9 @@ func TestPaidAmountHeals(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	id := bookForGuest(org, 0)
-	wrong := func(cents int) { org.Exec(`update scheduling.appointments set paid_cents = $2 where id = $1`, id, cents) }
+	wrong := func(cents int) {
+		org.Exec(`update scheduling.appointments set paid_cents = $2 where id = $1`, id, cents)
+	}
 	require.Zero(t, org.Count("scheduling.appointments where id = $1 and paid_cents <> 0", id))
 	paid := func(cents int) {
 		t.Helper()
