@@ -75,6 +75,28 @@ func TestFirstReadAfterTheRefund(t *testing.T) {
 	require.Len(t, org.Appointment(open)["history"], 1)
 }
 
+// A deposit of which a part went back before the hub heard of it is not covered: it neither
+// confirms nor restores a booking until the rest is paid.
+func TestFirstReadAfterAPartOfTheRefund(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	org.OK(200, "PUT", "/organization/settings", object{"auto_confirm": true})
+	gone, txid := expired(org)
+	open := bookForGuest(org, time.Hour)
+	for id, txid := range map[string]string{gone: txid, open: org.DepositTxID(open)} {
+		refundedAtSandbox(org, txid, 500)
+		notify(org, txid, "refunded ")
+		require.Equal(t, 1, org.Count("scheduling.appointments where id = $1 and paid_cents = 1500", id))
+	}
+	got := org.Appointment(gone)
+	require.Equal(t, []any{"cancelled", "none", true}, []any{got["status"], got["deposit_status"], got["needs_refund"]})
+	got = org.Appointment(open)
+	require.Equal(t, []any{"scheduled", "pending", false}, []any{got["status"], got["deposit_status"], got["needs_refund"]})
+	org.OK(201, "POST", "/payments", object{"appointment_id": open, "amount": 5, "method": "cash"})
+	got = org.Appointment(open)
+	require.Equal(t, []any{"confirmed", "paid"}, []any{got["status"], got["deposit_status"]})
+}
+
 // Of a deposit that was refunded in part, the rest is refunded after a cancellation.
 func TestRestOfARefundedDepositIsRefunded(t *testing.T) {
 	t.Parallel()
