@@ -157,12 +157,23 @@ func (in *createChargeInput) fillFromAppointment(appointment store.AppointmentDe
 	if request.Description == "" {
 		request.Description = appointment.ServiceName
 	}
-	// The code for a deposit is good for as long as the slot is held for it.
-	held := request.Kind == store.KindDeposit && appointment.DepositStatus == booking.DepositPending && appointment.DepositDeadline != nil
-	if held && appointment.DepositDeadline.After(now) && request.ExpiresAt.After(*appointment.DepositDeadline) {
-		request.ExpiresAt = *appointment.DepositDeadline
+	if deadline := holdDeadline(appointment, request.Kind); deadline != nil && deadline.After(now) && request.ExpiresAt.After(*deadline) {
+		request.ExpiresAt = *deadline
 	}
 	return request.SetDueAmount(store.Balance{Status: appointment.Status, Price: appointment.PriceCents, Paid: appointment.PaidCents, Deposit: appointment.DepositCents, DepositStatus: appointment.DepositStatus})
+}
+
+// holdDeadline returns until when the time is held for a pending deposit that a code of a kind
+// pays: the code is good for as long. nil: the code holds no time.
+func holdDeadline(appointment store.AppointmentDetail, kind string) *time.Time {
+	if kind == store.KindOther || appointment.DepositStatus != booking.DepositPending || appointment.DepositDeadline == nil {
+		return nil
+	}
+	// The whole price may be paid later where nothing lets go of the time.
+	if kind != store.KindDeposit && (appointment.Status != booking.Scheduled || !appointment.DepositDeadline.Before(appointment.StartAt)) {
+		return nil
+	}
+	return appointment.DepositDeadline
 }
 
 type providerWebhookInput struct {

@@ -22,8 +22,11 @@ const (
 	// campaignBatch is how many messages a campaign sends before the next one has its turn.
 	campaignBatch = 25
 	// maxSilentTexts is how many texts of a turn may be lost on a messaging product that does
-	// not respond. Each took its whole time, in which no campaign sends anything.
+	// not respond. Each took its whole time, in which no campaign sends anything. One that limits
+	// the texts gets no more at all.
 	maxSilentTexts = 3
+	// campaignRetry is the time between two passes through a campaign of several turns.
+	campaignRetry = 5 * time.Minute
 	// campaignTTL is how long sending the messages of a campaign is retried.
 	campaignTTL = 7 * 24 * time.Hour
 )
@@ -35,8 +38,8 @@ func (n *Notifier) UsesMessagingForCampaigns(ctx context.Context, org uuid.UUID)
 	return found, err
 }
 
-// errNoTurn means that a text waits for the next turn of its campaign.
-var errNoTurn = errors.New("the messaging product does not respond")
+// errNoTurn means that a text waits for the next pass of its campaign.
+var errNoTurn = errors.New("the messaging product does not respond or limits the texts")
 
 // campaignTurn is what a turn of a campaign remembers.
 type campaignTurn struct {
@@ -73,40 +76,52 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 	if turn.peer, turn.usesMessaging, err = n.findMessagingIntegration(ctx, org.ID, useRemarketing); err != nil {
 		return err
 	}
-	for after := uuid.Nil; ; {
-		clients, err := n.store.PendingCampaignMessages(ctx, dbgen.PendingCampaignMessagesParams{OrgID: org.ID, CampaignID: campaign.ID, After: after, RowLimit: campaignBatch})
+	if run.Silent {
+		turn.silentTexts = maxSilentTexts
+	}
+	clients, err := n.store.PendingCampaignMessages(ctx, dbgen.PendingCampaignMessagesParams{OrgID: org.ID, CampaignID: campaign.ID, After: run.After, RowLimit: campaignBatch})
+	if err != nil {
+		return err
+	}
+	for _, client := range clients {
+		message := store.CampaignMessage{Org: org, Campaign: campaign, Client: client}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case expired:
+			err = n.store.DeleteCampaignMessage(ctx, dbgen.DeleteCampaignMessageParams{OrgID: org.ID, CampaignID: campaign.ID, ClientID: client})
+		default:
+			err = n.sendCampaignMessage(ctx, message, &turn)
+		}
+		if err != nil {
+			turn.failed++
+		}
+		if err != nil && !errors.Is(err, errNoTurn) {
+			n.host.Log.Warn("sending a campaign message failed", "organization", org.ID, "campaign", campaign.ID, "error", err)
+		}
+	}
+	return n.endTurn(ctx, run, clients, turn)
+}
+
+// endTurn has the next turn of a campaign follow, which goes on behind the last client of this
+// one. After the last turn of a pass, what failed is sent in another pass, after a while.
+func (n *Notifier) endTurn(ctx context.Context, run store.CampaignRun, clients []uuid.UUID, turn campaignTurn) error {
+	if len(clients) == campaignBatch {
+		run.After, run.Silent = clients[campaignBatch-1], turn.silentTexts >= maxSilentTexts
+		return n.store.ContinueCampaign(ctx, run, time.Time{})
+	}
+	if run.After != uuid.Nil { // the job would repeat only this turn
+		failed, err := n.store.PendingCampaignMessages(ctx, dbgen.PendingCampaignMessagesParams{OrgID: run.Org, CampaignID: run.Campaign, RowLimit: 1})
 		if err != nil {
 			return err
 		}
-		for _, client := range clients {
-			message := store.CampaignMessage{Org: org, Campaign: campaign, Client: client}
-			switch {
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case expired:
-				err = n.store.DeleteCampaignMessage(ctx, dbgen.DeleteCampaignMessageParams{OrgID: org.ID, CampaignID: campaign.ID, ClientID: client})
-			default:
-				err = n.sendCampaignMessage(ctx, message, &turn)
-			}
-			if err != nil {
-				turn.failed++
-			}
-			if err != nil && !errors.Is(err, errNoTurn) {
-				n.host.Log.Warn("sending a campaign message failed", "organization", org.ID, "campaign", campaign.ID, "error", err)
-			}
-			after = client
+		if len(failed) > 0 {
+			return n.store.ContinueCampaign(ctx, store.CampaignRun{Org: run.Org, Campaign: run.Campaign}, n.host.Now().Add(campaignRetry))
 		}
-		if len(clients) < campaignBatch {
-			break
-		}
-		if turn.failed == 0 { // else the job is repeated after a while
-			return n.store.ContinueCampaign(ctx, run)
-		}
-	}
-	if turn.failed > 0 {
+	} else if turn.failed > 0 {
 		return fmt.Errorf("sending a campaign: %d messages failed", turn.failed)
 	}
-	return n.store.SetCampaignDoneAt(ctx, dbgen.SetCampaignDoneAtParams{Now: n.host.Now(), OrgID: org.ID, ID: campaign.ID})
+	return n.store.SetCampaignDoneAt(ctx, dbgen.SetCampaignDoneAtParams{Now: n.host.Now(), OrgID: run.Org, ID: run.Campaign})
 }
 
 // sendCampaignMessage sends one message: through the messaging product where the
@@ -152,6 +167,9 @@ func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignM
 	}
 	if errors.Is(err, hub.ErrPeerTimeout) || hub.HasCode(err, hub.CodePeerUnreachable) {
 		turn.silentTexts++
+	}
+	if outcome.Limited {
+		turn.silentTexts = maxSilentTexts
 	}
 	if isRefusal(err) {
 		n.host.Log.Warn("the messaging product refuses a campaign message", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)

@@ -61,27 +61,71 @@ func (w *waiting) Call(ctx context.Context, id uuid.UUID, call hub.Call) (json.R
 	return w.messenger.Call(ctx, id, call)
 }
 
-// A large campaign takes turns with those of other organizations.
-func TestCampaignsTakeTurns(t *testing.T) {
-	t.Parallel()
-	m := &waiting{messenger: &messenger{uses: []string{"remarketing"}}, arrived: make(chan struct{}), release: make(chan struct{})}
+// turns begins a large campaign and then a small one of another organization, which has its turn
+// before the rest of the first. The call for the first message ends with fails.
+func turns(t *testing.T, fails ...error) (large, small *schedulingtest.Bookable, first, second any, m *waiting) {
+	t.Helper()
+	m = &waiting{messenger: &messenger{uses: []string{"remarketing"}, fails: fails}, arrived: make(chan struct{}), release: make(chan struct{})}
 	release := sync.OnceFunc(func() { close(m.release) })
-	large := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })
+	large = schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })
 	t.Cleanup(release)
-	small := schedulingtest.RegisterOrganization(t, large.Hub).MakeBookable()
+	small = schedulingtest.RegisterOrganization(t, large.Hub).MakeBookable()
 	for i := range 30 {
 		consenting(large, fmt.Sprintf("Client%d", i), object{"phone": fmt.Sprintf("+55119000022%02d", i)})
 	}
 	consenting(small, "Ana", object{"phone": "+5511900003333"})
 	large.AdvanceClock(61 * 24 * time.Hour)
 	small.AdvanceClock(time.Second)
-	first := large.OK(202, "POST", campaigns, object{})
+	first = large.OK(202, "POST", campaigns, object{})["id"]
 	<-m.arrived
-	second := small.OK(202, "POST", campaigns, object{})
+	second = small.OK(202, "POST", campaigns, object{})["id"]
 	large.Hub.Clock.Advance(time.Second) // the rest of the first is due later
 	release()
-	require.EqualValues(t, 30, over(large, first["id"])["sent"])
-	require.EqualValues(t, 1, over(small, second["id"])["sent"])
+	return large, small, first, second, m
+}
+
+// A large campaign takes turns with those of other organizations.
+func TestCampaignsTakeTurns(t *testing.T) {
+	t.Parallel()
+	large, small, first, second, m := turns(t)
+	require.EqualValues(t, 30, over(large, first)["sent"])
+	require.EqualValues(t, 1, over(small, second)["sent"])
 	require.Len(t, m.messages(), 31)
 	require.Equal(t, "5511900003333", m.messages()[25]["number"])
+}
+
+// waitingRun waits until the campaigns have nothing to do before a later time.
+func waitingRun(org *schedulingtest.Bookable) {
+	org.T.Helper()
+	require.Eventually(org.T, func() bool {
+		return org.Count("hub.jobs where job = 'campaigns' and leased_to is null and due_at > $1", org.Hub.Clock.Now()) == 1 &&
+			org.Count("hub.jobs where job = 'campaigns'") == 1
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// A campaign takes turns also after a message that failed, which is sent later.
+func TestFailedCampaignsTakeTurns(t *testing.T) {
+	t.Parallel()
+	large, small, first, second, m := turns(t, hub.Errorf(hub.ErrUnavailable, "unavailable", "down"))
+	require.EqualValues(t, 1, over(small, second)["sent"])
+	waitingRun(large)
+	require.Len(t, m.messages(), 31)
+	require.Equal(t, "5511900003333", m.messages()[25]["number"])
+	large.Hub.Clock.Advance(5 * time.Minute)
+	require.EqualValues(t, 30, over(large, first)["sent"])
+	require.Len(t, m.messages(), 32)
+}
+
+// A product that limits the messages is not called again before the others had their turn and a
+// while is over.
+func TestCampaignOfLimitedProduct(t *testing.T) {
+	t.Parallel()
+	large, small, first, second, m := turns(t, hub.Errorf(hub.ErrPeer, hub.CodePeerRateLimited, "too many"))
+	require.EqualValues(t, 1, over(small, second)["sent"])
+	waitingRun(large)
+	require.Len(t, m.messages(), 2)
+	require.Equal(t, "5511900003333", m.messages()[1]["number"])
+	large.Hub.Clock.Advance(5 * time.Minute)
+	require.EqualValues(t, 30, over(large, first)["sent"])
+	require.Len(t, m.messages(), 32)
 }

@@ -64,8 +64,7 @@ func (r *paymentRun) endDueCharge(ctx context.Context, due dbgen.DueChargesRow) 
 		return waitErr
 	}
 	if wait {
-		// A second later than charges that were not read: in an outage each one has its turn.
-		return r.store.PostponeUnreadCharge(ctx, dbgen.PostponeUnreadChargeParams{DueAt: r.nextChargeCallAt().Add(time.Second), Now: r.now, OrgID: due.OrgID, PaymentID: due.PaymentID})
+		return r.store.PostponeUnreadCharge(ctx, dbgen.PostponeUnreadChargeParams{DueAt: r.nextReadAt(due, err), Now: r.now, OrgID: due.OrgID, PaymentID: due.PaymentID})
 	}
 	if !errors.Is(err, errStillOpen) {
 		r.host.Log.Error("an expired charge could not be read and counts as unpaid", append(logIDs(due.OrgID, due.PaymentID), "failed_reads", due.FailedReads+1, "error", err)...)
@@ -134,6 +133,17 @@ func (r *paymentRun) nextChargeCallAt() time.Time {
 		return latest
 	}
 	return next
+}
+
+// nextReadAt returns when a charge whose read failed is read again: a second later than charges
+// that were not read, so that in an outage each has its turn. One that still meets outages after
+// [unreadLimit] waits longer, as its outage ends the calls of the run.
+func (r *paymentRun) nextReadAt(due dbgen.DueChargesRow, err error) time.Time {
+	next := r.nextChargeCallAt()
+	if isOutage(err) && due.UnreadSince != nil && r.now.Sub(*due.UnreadSince) >= unreadLimit {
+		next = r.now.Add(maxChargeDelay)
+	}
+	return next.Add(time.Second)
 }
 
 // lateCheckAt returns when a charge that counts as unpaid is read again; nil for never.

@@ -67,7 +67,7 @@ func (r *paymentRun) sendDueRefund(ctx context.Context, due dbgen.ClaimRefundsRo
 	case err == nil:
 		return nil
 	case errors.Is(err, errProviderDown), isOutage(err):
-		return r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.nextTurnAt(err), OrgID: due.OrgID, ID: due.ID})
+		return r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.nextTurnAt(err, due.CreatedAt), OrgID: due.OrgID, ID: due.ID})
 	case errors.Is(err, provider.ErrRefundUndecided) && r.now.Sub(due.CreatedAt) < undecidedRefundLimit:
 		return r.store.PostponeRefund(ctx, dbgen.PostponeRefundParams{DueAt: r.now.Add(undecidedInterval), OrgID: due.OrgID, ID: due.ID})
 	}

@@ -16,6 +16,7 @@ const (
 	maxEventAttempts         = 30                 // of a provider event: about eight hours
 	eventOutageLimit         = 7 * 24 * time.Hour // since a provider event was received: outages count as attempts after it
 	maxUnknownChargeAttempts = 5                  // of a provider event for an unknown charge: the charge may not be stored yet
+	maxOutageDelay           = time.Hour          // of what met an outage itself, beyond the other calls
 	callRetryInterval        = time.Minute        // for a call that was not made, or a due charge that could not be read
 )
 
@@ -71,11 +72,12 @@ func isOutage(err error) bool {
 	return errors.As(err, &outage)
 }
 
-// nextTurnAt is [paymentRun.nextCallAt] after an outage. What met it is due a second later
-// than what was not called for: it may be about this charge alone, and each has its turn.
-func (r *paymentRun) nextTurnAt(err error) time.Time {
+// nextTurnAt is [paymentRun.nextCallAt] for work that waits since a time. What met an outage
+// itself is due later than what was not called for, and later each time: the outage may be of
+// this charge alone, and it ends the calls of the run.
+func (r *paymentRun) nextTurnAt(err error, since time.Time) time.Time {
 	if isOutage(err) {
-		return r.nextCallAt().Add(time.Second)
+		return r.nextCallAt().Add(min(max(r.now.Sub(since)/4, time.Second), maxOutageDelay))
 	}
 	return r.nextCallAt()
 }
@@ -119,7 +121,7 @@ func (r *paymentRun) settleProviderEvent(ctx context.Context, name string, event
 	finished := event.Attempts >= maxEventAttempts
 	switch {
 	case errors.Is(err, errProviderDown), isOutage(err) && r.now.Sub(event.ReceivedAt) < eventOutageLimit:
-		return r.store.PostponeProviderEvent(ctx, dbgen.PostponeProviderEventParams{DueAt: r.nextTurnAt(err), Provider: name, EventID: event.EventID})
+		return r.store.PostponeProviderEvent(ctx, dbgen.PostponeProviderEventParams{DueAt: r.nextTurnAt(err, event.ReceivedAt), Provider: name, EventID: event.EventID})
 	case err == nil:
 		finished = true
 	case errors.Is(err, provider.ErrMismatch):

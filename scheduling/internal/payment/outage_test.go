@@ -260,6 +260,9 @@ func TestOutageCountsNoWebhookAttempts(t *testing.T) {
 		require.Equal(t, 1, org.Count("scheduling.provider_events where processed_at is null and attempts = 29"))
 	}
 	b.recovered(org, id)
+	org.AdvanceClock(time.Hour)
+	org.RunJob("payments")
+	require.Zero(t, org.Count("scheduling.provider_events where processed_at is null"), "due a while after the charge")
 	// One that meets nothing else for a week is given up in the end.
 	b.fail(503)
 	b.sendChange(org, "two", object{})

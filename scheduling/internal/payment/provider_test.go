@@ -103,6 +103,10 @@ func (b *bank) payments(t testing.TB, modify ...func(*module.Host)) *schedulingt
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
+		if strings.HasSuffix(r.URL.Path, "/99") { // a charge whose calls always meet an outage
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		var order object
 		_ = json.Unmarshal([]byte(body), &order)
 		if strings.HasSuffix(r.URL.Path, "/refunds") && b.refund != "" {
@@ -269,4 +273,26 @@ func TestStaffDepositChargeExpiresAtTheDeadline(t *testing.T) {
 	org.RunJob("payments")
 	org.Guest().Refused(409, "charge_state", "POST", "/dev/payments/"+created["txid"].(string)+"/pay", nil)
 	require.True(t, strings.HasPrefix(org.OK(201, "POST", "/payments/pix", object{"client_id": org.ClientID, "amount": 1, "kind": "deposit", "expires_in_minutes": 10080})["expires_at"].(string), "2026-03-06"))
+}
+
+// Nor does a code for the whole price, which counts as one for the deposit.
+func TestStaffPriceChargeExpiresAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	id, left := bookForGuest(org, 0), bookForGuest(org, time.Hour)
+	charge := func(id, kind string, amount int) object {
+		t.Helper()
+		return org.OK(201, "POST", "/payments/pix", object{"appointment_id": id, "kind": kind, "amount": amount, "expires_in_minutes": 60})
+	}
+	require.Equal(t, "2026-02-27T10:00:00-03:00", charge(id, "other", 80)["expires_at"])
+	full := charge(id, "full", 80)
+	require.Equal(t, "2026-02-27T09:30:00-03:00", full["expires_at"], "when the slot is let go")
+	org.Transition(200, "confirm", left, nil)
+	require.Equal(t, "2026-02-27T10:00:00-03:00", charge(left, "full", 80)["expires_at"], "its deposit is left to staff")
+	paidAtSandbox(org, full["txid"]) // whose webhook is lost
+	org.AdvanceClock(31 * time.Minute)
+	org.RunJob("payments")
+	got := org.Appointment(id)
+	require.Equal(t, []any{"scheduled", "paid"}, []any{got["status"], got["deposit_status"]})
+	require.Len(t, got["history"], 1, "it was never cancelled")
 }

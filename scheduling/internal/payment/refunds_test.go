@@ -142,3 +142,43 @@ func TestUndecidedRefunds(t *testing.T) {
 		require.Equal(t, []any{"paid", true}, []any{org.Appointment(id)["deposit_status"], org.Appointment(id)["needs_refund"]})
 	}
 }
+
+// What meets an outage in each of its calls does not end the calls of every run: what is behind
+// it has its turn.
+func TestOutageOfItsOwnStopsNoRefunds(t *testing.T) {
+	t.Parallel()
+	const event = `insert into scheduling.provider_events (provider, event_id, charge_id, body, received_at, due_at) values ('mercadopago', $1, '99', '', $2, $3)`
+	for name, begin := range map[string]func(org *schedulingtest.Bookable, first string, now time.Time){
+		"event": func(org *schedulingtest.Bookable, _ string, now time.Time) { org.Exec(event, "own", now, now) },
+		"charge": func(org *schedulingtest.Bookable, first string, now time.Time) {
+			org.Exec(event, "waits", now, now.Add(48*time.Hour)) // so that the charge does not count as unpaid
+			org.Exec(`update scheduling.charges c set due_at = $2, unread_since = $3, failed_reads = 6 from scheduling.payments p where p.id = c.payment_id and p.appointment_id = $1`,
+				first, now, now.Add(-time.Hour))
+		},
+		"refund": func(org *schedulingtest.Bookable, first string, now time.Time) {
+			org.Exec(`update scheduling.payments set status = 'paid', paid_at = created_at where appointment_id = $1`, first)
+			org.Exec(`insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at)
+				select org_id, gen_random_uuid(), id, 1, $2, $3 from scheduling.payments where appointment_id = $1`, first, now.Add(-time.Hour), now.Add(-time.Minute))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b bank
+			org, first := b.bookWithDeposit(t)
+			org.StopOwnRuns("payments")
+			org.Exec(`update scheduling.charges set provider_payment_id = '99', due_at = null`)
+			id := bookForGuest(org, time.Hour)
+			b.sendChange(org, "one", object{"status": "approved", "date_approved": "2026-02-27T12:00:00.000-00:00"})
+			org.Transition(200, "cancel", id, object{})
+			b.mu.Lock()
+			b.refund, b.charge["status"], b.charge["transaction_amount_refunded"] = "approved", "refunded", 20
+			b.mu.Unlock()
+			begin(org, first, org.Hub.Clock.Now())
+			for range 4 {
+				org.RunJob("payments")
+				org.AdvanceClock(75 * time.Second)
+			}
+			require.Equal(t, "refunded", org.Appointment(id)["deposit_status"])
+		})
+	}
+}

@@ -75,6 +75,28 @@ func TestFirstReadAfterTheRefund(t *testing.T) {
 	require.Len(t, org.Appointment(open)["history"], 1)
 }
 
+// A deposit of which a part went back before the hub heard of it is not covered: it neither
+// confirms nor restores a booking until the rest is paid.
+func TestFirstReadAfterAPartOfTheRefund(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	org.OK(200, "PUT", "/organization/settings", object{"auto_confirm": true})
+	gone, txid := expired(org)
+	open := bookForGuest(org, time.Hour)
+	for id, txid := range map[string]string{gone: txid, open: org.DepositTxID(open)} {
+		refundedAtSandbox(org, txid, 500)
+		notify(org, txid, "refunded ")
+		require.Equal(t, 1, org.Count("scheduling.appointments where id = $1 and paid_cents = 1500", id))
+	}
+	got := org.Appointment(gone)
+	require.Equal(t, []any{"cancelled", "none", true}, []any{got["status"], got["deposit_status"], got["needs_refund"]})
+	got = org.Appointment(open)
+	require.Equal(t, []any{"scheduled", "pending", false}, []any{got["status"], got["deposit_status"], got["needs_refund"]})
+	org.OK(201, "POST", "/payments", object{"appointment_id": open, "amount": 5, "method": "cash"})
+	got = org.Appointment(open)
+	require.Equal(t, []any{"confirmed", "paid"}, []any{got["status"], got["deposit_status"]})
+}
+
 // Of a deposit that was refunded in part, the rest is refunded after a cancellation.
 func TestRestOfARefundedDepositIsRefunded(t *testing.T) {
 	t.Parallel()
@@ -114,4 +136,36 @@ func TestOtherMoneyIsBesideThePrice(t *testing.T) {
 	require.Equal(t, []any{"paid", "partial", false}, []any{got["deposit_status"], got["payment_status"], got["needs_refund"]})
 	require.EqualValues(t, 110, spent())
 	require.EqualValues(t, 60, org.OK(201, "POST", "/payments/pix", object{"appointment_id": id})["amount"], "what is left of the price")
+}
+
+// A paid amount that is wrong, as an older process left it, heals at the next change of the
+// money: whatever its kind.
+func TestPaidAmountHeals(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewDepositBookable(t)
+	id := bookForGuest(org, 0)
+	wrong := func(cents int) {
+		org.Exec(`update scheduling.appointments set paid_cents = $2 where id = $1`, id, cents)
+	}
+	require.Zero(t, org.Count("scheduling.appointments where id = $1 and paid_cents <> 0", id))
+	paid := func(cents int) {
+		t.Helper()
+		require.Equal(t, 1, org.Count("scheduling.appointments where id = $1 and paid_cents = $2", id, cents))
+	}
+	wrong(-500)
+	org.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": 5, "method": "cash", "kind": "other"})
+	paid(0)
+	wrong(-500)
+	org.PayCharge(org.DepositTxID(id))
+	paid(2000)
+	require.Equal(t, "paid", org.Appointment(id)["deposit_status"])
+	wrong(1500)
+	org.OK(201, "POST", "/payments", object{"appointment_id": id, "amount": 60, "method": "cash"})
+	paid(8000)
+	require.Equal(t, "paid", org.Appointment(id)["payment_status"])
+	wrong(7000)
+	txid := org.DepositTxID(id)
+	refundedAtSandbox(org, txid, 500)
+	notify(org, txid, "refunded ")
+	paid(7500)
 }

@@ -74,7 +74,7 @@ func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaig
 		if err := tx.SetCampaignRecipients(ctx, dbgen.SetCampaignRecipientsParams{Recipients: int(recipients), OrgID: request.Org.ID, ID: id}); err != nil {
 			return err
 		}
-		if err := tx.enqueueCampaign(ctx, request.Org.ID, id); err != nil {
+		if err := tx.enqueueCampaign(ctx, CampaignRun{Org: request.Org.ID, Campaign: id}, time.Time{}); err != nil {
 			return err
 		}
 		campaign, err = tx.CampaignByID(ctx, request.Org.ID, id)
@@ -83,23 +83,27 @@ func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaig
 	return campaign, err
 }
 
-// CampaignRun identifies a campaign to send.
+// CampaignRun identifies a turn of a campaign to send. The turns go through the recipients by
+// their ids; those whose message failed are left to the next pass.
 type CampaignRun struct {
 	Org      uuid.UUID `json:"org_id"`
 	Campaign uuid.UUID `json:"campaign_id"`
+	After    uuid.UUID `json:"after,omitzero"`  // the client that the turn before ended with
+	Silent   bool      `json:"silent,omitzero"` // no more texts in this pass
 }
 
-// ContinueCampaign enqueues sending the rest of a campaign, behind the campaigns that wait.
-func (s *Store) ContinueCampaign(ctx context.Context, run CampaignRun) error {
-	return s.InTx(ctx, "continuing a campaign", func(tx *Tx) error { return tx.enqueueCampaign(ctx, run.Org, run.Campaign) })
+// ContinueCampaign enqueues a turn of a campaign, behind the campaigns that wait. at is when it is
+// due; zero: now.
+func (s *Store) ContinueCampaign(ctx context.Context, run CampaignRun, at time.Time) error {
+	return s.InTx(ctx, "continuing a campaign", func(tx *Tx) error { return tx.enqueueCampaign(ctx, run, at) })
 }
 
-func (t *Tx) enqueueCampaign(ctx context.Context, org, campaign uuid.UUID) error {
-	payload, err := json.Marshal(CampaignRun{org, campaign})
+func (t *Tx) enqueueCampaign(ctx context.Context, run CampaignRun, at time.Time) error {
+	payload, err := json.Marshal(run)
 	if err != nil {
 		return err
 	}
-	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobCampaigns, Key: campaign.String(), Payload: payload})
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobCampaigns, Key: run.Campaign.String(), Payload: payload, At: at})
 }
 
 // CampaignMessage is the message of a campaign to one client.

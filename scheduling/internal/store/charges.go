@@ -187,7 +187,8 @@ func (s *Store) settleCharge(ctx context.Context, providerName string, charge pr
 func (t *Tx) applyChargeState(ctx context.Context, org Org, payment Payment, appointment *Appointment, charge provider.Charge) error {
 	switch {
 	case charge.Status == provider.Paid || charge.Status == provider.Refunded:
-		if payment.PaidAt == nil {
+		isNew := payment.PaidAt == nil
+		if isNew {
 			paidAt := charge.PaidAt
 			if paidAt.IsZero() {
 				paidAt = t.now
@@ -199,18 +200,18 @@ func (t *Tx) applyChargeState(ctx context.Context, org Org, payment Payment, app
 			if err := t.creditPayment(ctx, payment, appointment); err != nil {
 				return err
 			}
-			// Money that went back before it was read covers nothing.
-			if kept := payment.AmountCents - charge.RefundedAmount(); appointment != nil && kept > 0 {
-				if err := t.applyCredit(ctx, org, payment, appointment); err != nil {
-					return err
-				}
-				if err := t.handlePaidAfterCancel(ctx, org, payment, appointment, kept); err != nil {
-					return err
-				}
-			}
 		}
+		// Money that went back before it was read covers nothing.
 		if err := t.applyRefund(ctx, payment, appointment, charge.RefundedAmount()); err != nil {
 			return err
+		}
+		if kept := payment.AmountCents - charge.RefundedAmount(); isNew && appointment != nil && kept > 0 {
+			if err := t.applyCredit(ctx, org, payment, appointment); err != nil {
+				return err
+			}
+			if err := t.handlePaidAfterCancel(ctx, org, payment, appointment, kept); err != nil {
+				return err
+			}
 		}
 	case payment.Status == paymentPending && charge.Status != provider.Pending:
 		if err := t.endUnpaidPayment(ctx, payment, string(charge.Status)); err != nil {

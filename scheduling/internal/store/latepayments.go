@@ -18,9 +18,13 @@ func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment Payment
 		return nil
 	}
 	bySystem := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.ActorSystem)
-	coversDeposit := payment.Kind != KindOther && appointment.DepositCents != nil && appointment.PaidCents >= *appointment.DepositCents
+	if payment.Kind == KindOther || appointment.DepositCents == nil {
+		return nil
+	}
+	coversDeposit := appointment.PaidCents >= *appointment.DepositCents
+	coveredDeposit := appointment.PaidCents+payment.AmountCents-kept >= *appointment.DepositCents // what is left of it is refunded or forfeited
 	switch {
-	case coversDeposit && payment.Kind == KindDeposit && !bySystem && appointment.DepositStatus == booking.DepositNone && appointment.CancelledAt != nil:
+	case coveredDeposit && payment.Kind == KindDeposit && !bySystem && appointment.DepositStatus == booking.DepositNone && appointment.CancelledAt != nil:
 		return t.handleDepositPaidAfterCancel(ctx, org, payment, appointment, kept)
 	case coversDeposit && bySystem && appointment.StartAt.After(t.now):
 		return t.restoreAfterLateDeposit(ctx, org, appointment)

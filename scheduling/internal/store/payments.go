@@ -136,12 +136,13 @@ func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (PaymentDeta
 	return t.PaymentByID(ctx, n.Org, payment.ID)
 }
 
-// creditPayment adds received money to the appointment, the client and their points.
+// creditPayment adds received money, which is stored, to the appointment, the client and their
+// points.
 func (t *Tx) creditPayment(ctx context.Context, payment Payment, appointment *Appointment) error {
 	service := uuid.Nil
 	if appointment != nil {
 		service = appointment.ServiceID
-		if err := t.adjustPaidAmount(ctx, payment, appointment, payment.AmountCents); err != nil {
+		if err := t.computePaidAmount(ctx, appointment); err != nil {
 			return err
 		}
 	}
@@ -159,14 +160,11 @@ func (t *Tx) creditPayment(ctx context.Context, payment Payment, appointment *Ap
 	return ignoreErased(err)
 }
 
-// adjustPaidAmount changes what was paid of an appointment's price. Money of kind other is
-// beside the price.
-func (t *Tx) adjustPaidAmount(ctx context.Context, payment Payment, appointment *Appointment, amount booking.Cents) error {
-	if payment.Kind == KindOther {
-		return nil
-	}
-	appointment.PaidCents += amount
-	return t.AdjustPaidAmount(ctx, dbgen.AdjustPaidAmountParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(amount), Now: t.now})
+// computePaidAmount sets what was paid of an appointment's price, and belongs after every change
+// of a payment. The caller has locked the appointment.
+func (t *Tx) computePaidAmount(ctx context.Context, appointment *Appointment) (err error) {
+	appointment.PaidCents, err = t.ComputePaidAmount(ctx, dbgen.ComputePaidAmountParams{OrgID: appointment.OrgID, ID: appointment.ID, Now: t.now})
+	return dberr.Wrap("computing the paid amount", err)
 }
 
 // applyCredit applies what credited money changes besides the totals: codes above the rest

@@ -30,7 +30,7 @@ func (t *Tx) applyRefund(ctx context.Context, payment Payment, appointment *Appo
 		return err
 	}
 	if appointment != nil {
-		if err := t.adjustPaidAmount(ctx, payment, appointment, -increase); err != nil {
+		if err := t.computePaidAmount(ctx, appointment); err != nil {
 			return err
 		}
 		if payment.Kind == KindDeposit && appointment.DepositStatus == booking.DepositPaid && status == paymentRefunded {

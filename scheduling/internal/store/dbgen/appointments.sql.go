@@ -13,27 +13,6 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-const adjustPaidAmount = `-- name: AdjustPaidAmount :exec
-update scheduling.appointments set paid_cents = paid_cents + $1::bigint, version = version + 1, updated_at = $2 where org_id = $3 and id = $4
-`
-
-type AdjustPaidAmountParams struct {
-	Amount int64
-	Now    time.Time
-	OrgID  uuid.UUID
-	ID     uuid.UUID
-}
-
-func (q *Queries) AdjustPaidAmount(ctx context.Context, arg AdjustPaidAmountParams) error {
-	_, err := q.db.Exec(ctx, adjustPaidAmount,
-		arg.Amount,
-		arg.Now,
-		arg.OrgID,
-		arg.ID,
-	)
-	return err
-}
-
 const appointmentByID = `-- name: AppointmentByID :one
 select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and id = $2
 `
@@ -227,6 +206,28 @@ func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfC
 		return nil, err
 	}
 	return items, nil
+}
+
+const computePaidAmount = `-- name: ComputePaidAmount :one
+update scheduling.appointments a set version = a.version + 1, updated_at = $1, paid_cents = (
+    select coalesce(sum(p.amount_cents - p.refunded_cents), 0) from scheduling.payments p
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind <> 'other' and p.paid_at is not null)
+where a.org_id = $2 and a.id = $3 returning a.paid_cents
+`
+
+type ComputePaidAmountParams struct {
+	Now   time.Time
+	OrgID uuid.UUID
+	ID    uuid.UUID
+}
+
+// Computed from the payments, never adjusted: a wrong amount heals. The appointment is locked,
+// and the payment is written before. Kind 'other' is beside the price.
+func (q *Queries) ComputePaidAmount(ctx context.Context, arg ComputePaidAmountParams) (booking.Cents, error) {
+	row := q.db.QueryRow(ctx, computePaidAmount, arg.Now, arg.OrgID, arg.ID)
+	var paid_cents booking.Cents
+	err := row.Scan(&paid_cents)
+	return paid_cents, err
 }
 
 const countActiveBookings = `-- name: CountActiveBookings :one

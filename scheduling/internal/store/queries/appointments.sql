@@ -120,8 +120,13 @@ update scheduling.appointments set status = @status, deposit_status = 'paid', se
     confirmed_at = case when @status = 'confirmed' then coalesce(confirmed_at, @now::timestamptz) else confirmed_at end,
     ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;
 
--- name: AdjustPaidAmount :exec
-update scheduling.appointments set paid_cents = paid_cents + @amount::bigint, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;
+-- name: ComputePaidAmount :one
+-- Computed from the payments, never adjusted: a wrong amount heals. The appointment is locked,
+-- and the payment is written before. Kind 'other' is beside the price.
+update scheduling.appointments a set version = a.version + 1, updated_at = @now, paid_cents = (
+    select coalesce(sum(p.amount_cents - p.refunded_cents), 0) from scheduling.payments p
+    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind <> 'other' and p.paid_at is not null)
+where a.org_id = @org_id and a.id = @id returning a.paid_cents;
 
 -- name: InsertHistoryEntry :exec
 insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
