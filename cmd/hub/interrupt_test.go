@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"integrationhub/hub/hubtest"
 )
@@ -174,6 +175,36 @@ func TestListenHangsUp(t *testing.T) {
 	held.release()
 	running.wait()
 	require.Empty(t, p.ok("endpoints", "list", "--tenant", p.tenant, "-q"))
+}
+
+// A command that does not end when its terminal is closed ends by a later signal: here nobody
+// reads what it writes.
+func TestHangUpEndsWhatHangs(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer reader.Close()
+	_, err = unix.FcntlInt(writer.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
+	require.NoError(t, err)
+	cmd := newCLI(t).command("completion", "bash")
+	cmd.Stdout = writer
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	require.NoError(t, writer.Close())
+	_, err = reader.Read(make([]byte, 1)) // it writes more than the pipe holds
+	require.NoError(t, err)
+
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	require.Eventually(t, func() bool {
+		_ = cmd.Process.Signal(syscall.SIGHUP)
+		return len(ended) == 1
+	}, time.Minute, 100*time.Millisecond)
+	var exit *exec.ExitError
+	require.ErrorAs(t, <-ended, &exit)
+	status, isUnix := exit.Sys().(syscall.WaitStatus)
+	require.True(t, isUnix)
+	require.Equal(t, syscall.SIGHUP, status.Signal())
 }
 
 // Under nohup a closed terminal ends nothing.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -184,6 +185,8 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	// first began.
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
+	// What has not ended by then ends by the next signal, as by a second Ctrl-C.
+	context.AfterFunc(ctx, func() { time.AfterFunc(afterInterrupt, func() { signal.Stop(hangUp) }) })
 	go func() {
 		select {
 		case <-hangUp:

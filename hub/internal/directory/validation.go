@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"integrationhub/hub/internal/eventtype"
@@ -16,6 +17,7 @@ import (
 type Validation struct {
 	Rejects bool // else it warns
 	texts   map[string]string
+	share   *eventtype.Share
 
 	mu       sync.Mutex
 	compiled map[string]*eventtype.Schema
@@ -28,18 +30,23 @@ const maxCompiledNodes = 100_000
 
 // Check returns where data does not agree with the schema of its type. Unknown types and
 // those without a schema agree with everything. The first event of a type after a change
-// compiles its schema. The events of a request share an allowance.
-func (v *Validation) Check(eventType string, data []byte, allowance *eventtype.Allowance) []eventtype.Violation {
+// compiles its schema. The events of a request share an allowance. Large data that gets no turn
+// in a few seconds, or until ctx has ended, is a [hub.ErrUnavailable].
+func (v *Validation) Check(ctx context.Context, eventType string, data []byte, allowance *eventtype.Allowance) ([]eventtype.Violation, error) {
 	text, hasSchema := v.texts[eventType]
 	if !hasSchema {
-		return nil
+		return nil, nil
 	}
 	schema, err := v.schema(eventType, text)
 	if err != nil { // it was compiled when it was stored
-		return []eventtype.Violation{{Message: "cannot be checked: the schema of its type cannot be compiled"}}
+		return []eventtype.Violation{{Message: "cannot be checked: the schema of its type cannot be compiled"}}, nil
 	}
 	allowance.Renew(v)
-	return schema.CheckWithin(data, allowance)
+	violations, err := schema.CheckWithin(ctx, data, allowance, v.share)
+	if err != nil {
+		return nil, fmt.Errorf("checking an event's data: %w", err)
+	}
+	return violations, nil
 }
 
 func (v *Validation) schema(eventType, text string) (*eventtype.Schema, error) {
@@ -76,7 +83,7 @@ func (d *Directory) validationOf(ctx context.Context, product, mode string) (*Va
 	if err != nil {
 		return nil, store.Wrap("loading the schemas of event types", err)
 	}
-	validation := &Validation{Rejects: rejects, texts: make(map[string]string, len(rows))}
+	validation := &Validation{Rejects: rejects, texts: make(map[string]string, len(rows)), share: eventtype.NewShare()}
 	for _, row := range rows {
 		validation.texts[row.Name] = row.Schema
 	}

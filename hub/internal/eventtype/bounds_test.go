@@ -193,6 +193,13 @@ func TestNamesOfMembers(t *testing.T) {
 	}
 }
 
+func within(t *testing.T, schema *eventtype.Schema, data []byte, allowance *eventtype.Allowance) []eventtype.Violation {
+	t.Helper()
+	violations, err := schema.CheckWithin(t.Context(), data, allowance, nil)
+	require.NoError(t, err)
+	return violations
+}
+
 // Events of one request share an allowance, which other schemas make anew.
 func TestEventsOfARequestShareSteps(t *testing.T) {
 	t.Parallel()
@@ -201,13 +208,13 @@ func TestEventsOfARequestShareSteps(t *testing.T) {
 	allowance := &eventtype.Allowance{}
 	allowance.Renew("old")
 	for range 2 {
-		require.Empty(t, schema.CheckWithin(data, allowance))
+		require.Empty(t, within(t, schema, data, allowance))
 	}
-	require.Contains(t, text(schema.CheckWithin(data, allowance)), "too many steps for data like this", "less than one check is left")
-	require.Contains(t, text(schema.CheckWithin([]byte("[]"), allowance)), "for the events of this request together")
+	require.Contains(t, text(within(t, schema, data, allowance)), "too many steps for data like this", "less than one check is left")
+	require.Contains(t, text(within(t, schema, []byte("[]"), allowance)), "for the events of this request together")
 	allowance.Renew("old")
-	require.NotEmpty(t, schema.CheckWithin([]byte("[]"), allowance))
+	require.NotEmpty(t, within(t, schema, []byte("[]"), allowance))
 	allowance.Renew("new")
-	require.Empty(t, schema.CheckWithin(data, allowance))
+	require.Empty(t, within(t, schema, data, allowance))
 	require.Empty(t, schema.Check(data), "other requests have their own")
 }

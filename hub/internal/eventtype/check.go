@@ -3,6 +3,7 @@ package eventtype
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -36,30 +37,32 @@ type Violation struct {
 	Message string // the broken rule, without the submitted value
 }
 
-// largeData is from how many bytes on a check has to wait for others. The library makes an error
-// for each item that does not agree: a megabyte of data can take more than a hundred.
-const largeData = 64 << 10
-
-// largeChecks holds a place for each check of large data in this process. None waits long: the
-// steps of a check are bounded.
-var largeChecks = make(chan struct{}, 2)
-
 // Check compares data, which is one JSON value, with the schema. It returns at most ten
 // violations, sorted by path, and none if the data agrees. Data whose check takes too long
 // does not agree.
-func (s *Schema) Check(data []byte) []Violation { return s.CheckWithin(data, &Allowance{}) }
+func (s *Schema) Check(data []byte) []Violation {
+	violations, _ := s.CheckWithin(context.Background(), data, &Allowance{}, nil) // waits as long as it takes
+	return violations
+}
 
 // CheckWithin is [Schema.Check] of one of several events, which takes from their allowance.
-// Without any of it left, data does not agree.
-func (s *Schema) CheckWithin(data []byte, allowance *Allowance) []Violation {
+// Without any of it left, data does not agree. Large data waits for its product's share and for a
+// place; where that takes too long, or until ctx has ended, it is a [hub.ErrUnavailable].
+func (s *Schema) CheckWithin(ctx context.Context, data []byte, allowance *Allowance, share *Share) ([]Violation, error) {
 	left := allowance.left()
 	if left <= 0 {
-		return []Violation{{Message: "is not checked: the schemas demand too many steps for the events of this request together"}}
+		return []Violation{{Message: "is not checked: the schemas demand too many steps for the events of this request together"}}, nil
 	}
-	if len(data) > largeData {
-		largeChecks <- struct{}{}
-		defer func() { <-largeChecks }()
+	turn, err := s.takeTurn(ctx, len(data), share)
+	if err != nil {
+		return nil, err
 	}
+	defer turn.end()
+	return s.check(data, allowance, left, turn), nil
+}
+
+// check compares data with the schema, in at most so many steps.
+func (s *Schema) check(data []byte, allowance *Allowance, left int, turn *turn) []Violation {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
 		return []Violation{{Message: "must be JSON"}}
@@ -67,14 +70,12 @@ func (s *Schema) CheckWithin(data []byte, allowance *Allowance) []Violation {
 	if path, found := findOutOfRange(value, nil); found {
 		return []Violation{{Path: locate(path, value), Message: "is a number beyond the range of a double"}}
 	}
-	own := <-s.instances
-	if own == nil {
-		if own, err = s.compile(); err != nil { // it was compiled before
-			s.instances <- nil
+	if turn.instance == nil {
+		if turn.instance, err = s.compile(); err != nil { // it was compiled before
 			return []Violation{{Message: "cannot be checked: its schema cannot be compiled"}}
 		}
 	}
-	defer func() { s.instances <- own }()
+	own := turn.instance
 	own.budget.left = left
 	err = own.schema.Validate(value)
 	allowance.used += left - own.budget.left

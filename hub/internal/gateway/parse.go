@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ const (
 // parseEvent reads one publication. location is its place in the body, "body" or
 // "body.events[3]". The checks of its data take from the request's allowance. The data is a part
 // of body: copy it before the body goes.
-func parseEvent(key *directory.Key, body []byte, location string, allowance *eventtype.Allowance) (*outbox.Publication, error) {
+func parseEvent(ctx context.Context, key *directory.Key, body []byte, location string, allowance *eventtype.Allowance) (*outbox.Publication, error) {
 	p := &outbox.Publication{Key: key, Allowance: allowance, TenantID: key.TenantID, Environment: key.Environment, Product: key.Product, Location: location}
 	err := strictjson.VisitMembers(body, strictjson.Rules{UniqueKeys: true}, func(name, value []byte) error {
 		var err error
@@ -79,7 +80,9 @@ func parseEvent(key *directory.Key, body []byte, location string, allowance *eve
 		p.BodyHash = hub.HashEvent(body, p.ID)
 	}
 	if key.Validation != nil {
-		p.Violations = key.Validation.Check(p.Type, p.Data, allowance)
+		if p.Violations, err = key.Validation.Check(ctx, p.Type, p.Data, allowance); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }
@@ -94,7 +97,7 @@ func parseOrderingKey(value []byte, location string) (string, error) {
 }
 
 // parseBatch reads {"events":[…]}.
-func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) {
+func parseBatch(ctx context.Context, key *directory.Key, body []byte) ([]*outbox.Publication, error) {
 	var events []json.RawMessage
 	hasEvents := false
 	err := strictjson.VisitMembers(body, strictjson.Rules{UniqueKeys: true}, func(name, value []byte) error {
@@ -122,7 +125,7 @@ func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) 
 		if raw[0] != '{' {
 			return nil, hub.Invalid(location, "must be a JSON object")
 		}
-		if publications[i], err = parseEvent(key, raw, location, allowance); err != nil {
+		if publications[i], err = parseEvent(ctx, key, raw, location, allowance); err != nil {
 			return nil, err
 		}
 		if id := publications[i].ID; id != "" {

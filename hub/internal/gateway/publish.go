@@ -72,7 +72,7 @@ func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 	if err != nil {
 		return err
 	}
-	p, err := parseEvent(key, body, "body", &eventtype.Allowance{})
+	p, err := parseEvent(c.UserContext(), key, body, "body", &eventtype.Allowance{})
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (g *Gateway) publishBatch(c *fiber.Ctx, span *tracing.Span) error {
 	if err != nil {
 		return err
 	}
-	publications, err := parseBatch(key, body)
+	publications, err := parseBatch(c.UserContext(), key, body)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ const (
 	serviceClosing     = 421
 	mailboxUnavailable = 550
 	mailboxElsewhere   = 551
+	storageExceeded    = 552
 	mailboxNameRefused = 553
 )
 
@@ -207,6 +208,10 @@ func explain(err error) (reason string, final bool) {
 // address, the mailbox, the size and the content. 5.1.7 and 5.1.8 concern the sender.
 var finalCodes = regexp.MustCompile(`^5\.([26]\.\d+|3\.4|1\.(\d\d+|[0-69]))$`)
 
+// accessDenied is the enhanced code with which Microsoft 365 refuses a recipient that it does not
+// know.
+const accessDenied = "5.4.1"
+
 // isFinal reports whether a refusal concerns this email alone. A refused sender, a denied relay,
 // a quota and a block list concern every email, and pass or are put right.
 func isFinal(refused *gomail.SendError) bool {
@@ -215,9 +220,12 @@ func isFinal(refused *gomail.SendError) bool {
 		return false
 	}
 	if enhanced := refused.EnhancedStatusCode(); enhanced != "" {
-		return finalCodes.MatchString(enhanced)
+		return finalCodes.MatchString(enhanced) || isRecipient && enhanced == accessDenied
 	}
-	return isRecipient && (code == mailboxUnavailable || code == mailboxElsewhere || code == mailboxNameRefused)
+	if !isRecipient {
+		return code == storageExceeded // the message is too large; of a recipient, a mailbox is full
+	}
+	return code == mailboxUnavailable || code == mailboxElsewhere || code == mailboxNameRefused
 }
 
 // breaksConnection reports whether nothing more can be sent over the connection after an error:

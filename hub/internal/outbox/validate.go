@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"errors"
 
 	"integrationhub/hub/internal/directory"
@@ -12,13 +13,24 @@ import (
 // schema of its type.
 var errDisagrees = errors.New("the data does not agree with the schema of its type")
 
+// withoutWaiting is a context that has ended.
+var withoutWaiting = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
 // validate returns the refusal of a publication by its product's validation as cached now.
 // Its data was checked when it came: it is checked again only if the configuration has
-// changed since.
+// changed since. That is part of a commit, which waits for no turn: large data without one is a
+// [hub.ErrUnavailable], and its publisher sends it again.
 func (p *Publication) validate(now *directory.Validation) error {
 	if now != p.Key.Validation {
 		if p.Violations = nil; now != nil {
-			p.Violations = now.Check(p.Type, p.Data, p.Allowance)
+			var err error
+			if p.Violations, err = now.Check(withoutWaiting, p.Type, p.Data, p.Allowance); err != nil {
+				return err //nolint:wrapcheck // says what to do
+			}
 		}
 	}
 	if now == nil || !now.Rejects || len(p.Violations) == 0 {

@@ -91,7 +91,7 @@ func descriptionOf(spec module.Spec) string {
 		"Callers: users send `Authorization: Bearer` and the access token of a login. Connected products send `X-Integration-Key` and a key with the scopes that an operation asks for; administrators make keys at `POST /api/v1/integrations/api-keys`, or by connecting a product.",
 		"Environments: live and test data never mix. A key has its environment; a user's request is for live data unless `X-Environment: test` says otherwise.",
 		"Errors are `application/problem+json` with a stable `code` for programs, a `detail` for people, the wrong inputs in `errors` (never their values), and a `request_id`, which stands in the header `X-Request-Id` as well. 401: who calls is not known; 403: they may not; 404: it is not there, or another customer's; 409: it clashes with what is there; 422: an input breaks a rule.",
-		"Limits: 429 says in `Retry-After` how many seconds to wait; a 503 does too, and may simply be sent again. Responses to keys have `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Bodies are JSON of 1 MiB at most where nothing else is said.",
+		"Limits: 429 says in `Retry-After` how many seconds to wait; a 503 does too, and may simply be sent again. Responses to keys, and to users on the routes below `/api/v1/integrations`, have `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Bodies are JSON of 1 MiB at most where nothing else is said.",
 	}
 	return strings.TrimSpace(spec.Description + "\n\n" + strings.Join(common, "\n\n"))
 }

@@ -51,9 +51,10 @@ export function FormDialog<T>(props: DialogProps<T>) {
 	const act = useMutation({
 		mutationFn: props.send,
 		gcTime: 0, // secrets are not kept
-		onSuccess: async () => {
+		onSuccess: () => {
 			if (!props.result && !props.stay) props.onClose();
-			await props.onDone?.();
+			// Not awaited: a result that is shown once does not wait for lists that are read again.
+			void props.onDone?.();
 		},
 	});
 	return (
