@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"integrationhub/hub/internal/eventtype"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module/turns"
 )
 
 // Validation checks the data of a product's events against the schemas of their types. It
@@ -18,6 +21,7 @@ type Validation struct {
 	Rejects bool // else it warns
 	texts   map[string]string
 	share   *eventtype.Share
+	tenants *turns.Gate // of large data: a tenant with much of it does not stand in line more than once
 
 	mu       sync.Mutex
 	compiled map[string]*eventtype.Schema
@@ -28,11 +32,14 @@ type Validation struct {
 // each, for each processor.
 const maxCompiledNodes = 100_000
 
+// largeBounds are those of a tenant's large data.
+var largeBounds = turns.Bounds{Most: 1, Waiting: 1000, Wait: eventtype.LongestWait}
+
 // Check returns where data does not agree with the schema of its type. Unknown types and
 // those without a schema agree with everything. The first event of a type after a change
 // compiles its schema. The events of a request share an allowance. Large data that gets no turn
 // in a few seconds, or until ctx has ended, is a [hub.ErrUnavailable].
-func (v *Validation) Check(ctx context.Context, eventType string, data []byte, allowance *eventtype.Allowance) ([]eventtype.Violation, error) {
+func (v *Validation) Check(ctx context.Context, tenant uuid.UUID, eventType string, data []byte, allowance *eventtype.Allowance) ([]eventtype.Violation, error) {
 	text, hasSchema := v.texts[eventType]
 	if !hasSchema {
 		return nil, nil
@@ -40,6 +47,13 @@ func (v *Validation) Check(ctx context.Context, eventType string, data []byte, a
 	schema, err := v.schema(eventType, text)
 	if err != nil { // it was compiled when it was stored
 		return []eventtype.Violation{{Message: "cannot be checked: the schema of its type cannot be compiled"}}, nil
+	}
+	if len(data) > eventtype.LargeData {
+		leave, err := v.tenants.Enter(ctx, tenant.String())
+		if err != nil {
+			return nil, eventtype.Busy(err)
+		}
+		defer leave()
 	}
 	allowance.Renew(v)
 	violations, err := schema.CheckWithin(ctx, data, allowance, v.share)
@@ -83,7 +97,7 @@ func (d *Directory) validationOf(ctx context.Context, product, mode string) (*Va
 	if err != nil {
 		return nil, store.Wrap("loading the schemas of event types", err)
 	}
-	validation := &Validation{Rejects: rejects, texts: make(map[string]string, len(rows)), share: eventtype.NewShare()}
+	validation := &Validation{Rejects: rejects, texts: make(map[string]string, len(rows)), share: eventtype.NewShare(), tenants: turns.New(largeBounds)}
 	for _, row := range rows {
 		validation.texts[row.Name] = row.Schema
 	}

@@ -78,7 +78,7 @@ func Compile(raw []byte) (*Schema, error) {
 	if problem := walk.visit(document, nil); problem != nil {
 		return nil, problem
 	}
-	s := &Schema{raw: raw, instances: make(chan *instance, runtime.GOMAXPROCS(0))}
+	s := &Schema{raw: raw, instances: make(chan *instance, max(2, runtime.GOMAXPROCS(0)))}
 	first, err := s.compile()
 	if err != nil {
 		return nil, problemOf(err, document, walk.outside)

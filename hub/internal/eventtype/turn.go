@@ -7,16 +7,16 @@ import (
 	"integrationhub/hub"
 )
 
-// largeData is from how many bytes on a check has to wait for others. The library makes an error
+// LargeData is from how many bytes on a check has to wait for others. The library makes an error
 // for each item that does not agree: a megabyte of data can take more than a hundred.
-const largeData = 64 << 10
+const LargeData = 64 << 10
 
 // largeChecks holds a place for each check of large data in this process. What has a place waits
 // for nothing, and the steps of a check are bounded.
 var largeChecks = make(chan struct{}, 2)
 
-// longestWait is how long a product's large data waits for its turn.
-const longestWait = 3 * time.Second
+// LongestWait is how long a product's large data waits for its turn.
+const LongestWait = 3 * time.Second
 
 // Share is a product's share of the checks of large data: one at a time, so that others find a
 // place.
@@ -44,13 +44,13 @@ func (t *turn) end() {
 // takeTurn waits for what a check of data of a size needs. The place comes last: it is every
 // product's, and must not be held by what still waits for its own product.
 func (s *Schema) takeTurn(ctx context.Context, size int, share *Share) (*turn, error) {
-	if size <= largeData {
+	if size <= LargeData {
 		return &turn{schema: s, instance: <-s.instances}, nil
 	}
 	t := &turn{}
 	if share != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, longestWait)
+		ctx, cancel = context.WithTimeout(ctx, LongestWait)
 		defer cancel()
 		if !t.hold(ctx, share.large) {
 			return nil, t.abandon(ctx)
@@ -95,7 +95,12 @@ func (t *turn) takeInstance(ctx context.Context, s *Schema) bool {
 
 func (t *turn) abandon(ctx context.Context) error {
 	t.end()
+	return Busy(context.Cause(ctx))
+}
+
+// Busy returns the error of large data that got no turn.
+func Busy(cause error) error {
 	busy := hub.Errorf(hub.ErrUnavailable, "busy", "Too many large events are checked at once; send this again in a moment.")
 	busy.RetryAfter = time.Second
-	return busy.WithCause(context.Cause(ctx))
+	return busy.WithCause(cause)
 }

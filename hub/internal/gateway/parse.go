@@ -80,7 +80,7 @@ func parseEvent(ctx context.Context, key *directory.Key, body []byte, location s
 		p.BodyHash = hub.HashEvent(body, p.ID)
 	}
 	if key.Validation != nil {
-		if p.Violations, err = key.Validation.Check(ctx, p.Type, p.Data, allowance); err != nil {
+		if p.Violations, err = key.Validation.Check(ctx, key.TenantID, p.Type, p.Data, allowance); err != nil {
 			return nil, err
 		}
 	}

@@ -28,7 +28,7 @@ func (p *Publication) validate(now *directory.Validation) error {
 	if now != p.Key.Validation {
 		if p.Violations = nil; now != nil {
 			var err error
-			if p.Violations, err = now.Check(withoutWaiting, p.Type, p.Data, p.Allowance); err != nil {
+			if p.Violations, err = now.Check(withoutWaiting, p.Key.TenantID, p.Type, p.Data, p.Allowance); err != nil {
 				return err //nolint:wrapcheck // says what to do
 			}
 		}

@@ -14,11 +14,12 @@ import (
 // hub's routes share ten with operators: no tenant holds them all, nor do callers of its API without
 // a login. A browser that asks for more at once does not notice: the rest waits.
 const (
-	maxUserRequests     = 4  // of a tenant's users
-	maxReports          = 2  // of a tenant: they read a whole year
-	maxHubRequests      = 6  // of a tenant's users, on the hub's routes
-	maxStrangerRequests = 4  // of the operations of a tenant that need no login
-	maxSlowRequests     = 16 // of a tenant, that wait for other systems and hold no connection meanwhile
+	maxUserRequests     = 4 // of a tenant's users
+	maxReports          = 2 // of a tenant: they read a whole year
+	maxHubRequests      = 6 // of a tenant's users, on the hub's routes
+	maxStrangerRequests = 3 // of the operations of a tenant that need no login
+	maxSlowRequests     = 8 // of a tenant's users, that wait for other systems and hold no connection meanwhile
+	maxSlowStrangers    = 4 // the same, of strangers
 
 	maxWaiting   = 1000 // requests that wait for a place of the same kind
 	placeWait    = 10 * time.Second
@@ -38,7 +39,7 @@ func newGates() gates {
 	}
 	return gates{
 		users: of(maxUserRequests), reports: of(maxReports), hub: of(maxHubRequests), slow: of(maxSlowRequests),
-		strangers: of(maxStrangerRequests), slowStrangers: of(maxSlowRequests),
+		strangers: of(maxStrangerRequests), slowStrangers: of(maxSlowStrangers),
 	}
 }
 

@@ -41,7 +41,7 @@ func TestGatesOfOperations(t *testing.T) {
 		for range maxUserRequests - maxReports {
 			require.NoError(t, enter(huma.Operation{OperationID: "tickets.list"}, user))
 		}
-		for range maxSlowRequests {
+		for range maxSlowStrangers {
 			require.NoError(t, enter(slow, &requestInfo{}))
 		}
 		for range maxStrangerRequests {

@@ -101,8 +101,8 @@ func (a *API) connectionRoutes() []rest.Route {
 		rest.Get("/whatsapp", rest.User, 200, "connections.list", "List connections", rest.Handle(a.listConnections)),
 		rest.Post("/whatsapp", rest.Admin, 201, "connections.create", "Make a connection and start it", rest.CallingOut(rest.WithErrors(rest.WithRequiredFields("NewConnectionFields", rest.WithHandlerValidation(rest.Handle(a.createConnection)), "name"), 404))),
 		rest.Get("/whatsapp/{id}", rest.User, 200, "connections.get", "Read a connection", rest.Handle(a.getConnection)),
-		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.WithHandlerValidation(rest.Handle(a.updateConnection))),
-		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.Handle(a.deleteConnection)),
+		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.CallingOut(rest.WithHandlerValidation(rest.Handle(a.updateConnection)))),
+		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.CallingOut(rest.Handle(a.deleteConnection))),
 		rest.Get("/whatsapp/{id}/qrCode", rest.Admin, 200, "connections.qr-code", "The QR code to scan with the phone", rest.CallingOut(rest.Handle(a.getQRCode))),
 		rest.Get("/whatsapp/{id}/templates", rest.User, 200, "connections.templates", "List the templates that the network has approved for the connection", rest.CallingOut(rest.WithErrors(rest.Handle(a.listTemplates), 503))),
 		rest.Post("/whatsappsession/{id}", rest.Admin, 200, "sessions.start", "Start a connection that is not connected", rest.CallingOut(rest.Handle(a.startSession))),
@@ -139,9 +139,9 @@ func (a *API) ticketRoutes() []rest.Route {
 // bookingRoutes returns the routes of bookings in tickets.
 func (a *API) bookingRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/tickets/{id}/services", rest.User, 200, "bookings.services", "Services of the connected scheduling product", rest.WithErrors(rest.Handle(a.listTicketServices), 502, 504)),
-		rest.Get("/tickets/{id}/free-times", rest.User, 200, "bookings.free-times", "Next free times of a service", rest.WithErrors(rest.Handle(a.listFreeTimes), 502, 504)),
-		rest.Post("/tickets/{id}/bookings", rest.User, 201, "bookings.create", "Book an appointment for the ticket's contact, who gets a message", rest.WithErrors(rest.Handle(a.createBooking), 502, 504)),
+		rest.Get("/tickets/{id}/services", rest.User, 200, "bookings.services", "Services of the connected scheduling product", rest.CallingOut(rest.WithErrors(rest.Handle(a.listTicketServices), 502, 504))),
+		rest.Get("/tickets/{id}/free-times", rest.User, 200, "bookings.free-times", "Next free times of a service", rest.CallingOut(rest.WithErrors(rest.Handle(a.listFreeTimes), 502, 504))),
+		rest.Post("/tickets/{id}/bookings", rest.User, 201, "bookings.create", "Book an appointment for the ticket's contact, who gets a message", rest.CallingOut(rest.WithErrors(rest.Handle(a.createBooking), 502, 504))),
 	}
 }
 
