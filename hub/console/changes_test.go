@@ -20,8 +20,8 @@ func TestPagesOfTheLogInABrowser(t *testing.T) {
 	hubtest.SkipShort(t)
 	c := start(t)
 	shop := c.shop(800)
-	for range 101 {
-		c.ok(201, "POST", "/keys", object{"tenant_id": shop.tenant, "environment": "live"})
+	for i := range 101 { // more than a page; an environment has at most 100
+		c.ok(201, "POST", "/keys", object{"tenant_id": shop.tenant, "environment": []string{"live", "test"}[i%2]})
 	}
 	hubtest.RunInBrowser(t, "hub/console/browser/paging.mjs", c.known(shop))
 }
