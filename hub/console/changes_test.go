@@ -20,8 +20,9 @@ func TestPagesOfTheLogInABrowser(t *testing.T) {
 	hubtest.SkipShort(t)
 	c := start(t)
 	shop := c.shop(800)
-	for i := range 101 { // more than a page; an environment has at most 100
-		c.ok(201, "POST", "/keys", object{"tenant_id": shop.tenant, "environment": []string{"live", "test"}[i%2]})
+	other := c.ok(201, "POST", "/tenants", object{"product": "shop", "name": "Flower Stall"})["id"].(string)
+	for i := range 101 { // more than a page; a tenant has at most 100
+		c.ok(201, "POST", "/keys", object{"tenant_id": []string{shop.tenant, other}[i%2], "environment": "live"})
 	}
 	hubtest.RunInBrowser(t, "hub/console/browser/paging.mjs", c.known(shop))
 }

@@ -84,6 +84,7 @@ async function rests(browser) {
 	await shows(page, "Corner Bakery");
 	expect(!asked.some((url) => url.includes("/tenants/")), `the log asks for no tenant: ${asked}`);
 	await page.getByRole("navigation").getByRole("link", { name: "API keys" }).click();
+	await page.locator("h1", { hasText: "API keys" }).waitFor(); // the log has a second row, too
 	await page.locator('[aria-rowindex="2"] [data-row-link]').waitFor();
 	await scroller(page).evaluate((element) => { element.scrollTop = element.scrollHeight; });
 	await page.locator('[aria-rowindex="102"] [data-row-link]').waitFor();
