@@ -17,11 +17,11 @@ import (
 func TestLargeDataOfATenant(t *testing.T) {
 	t.Parallel()
 	v := &Validation{
-		texts: map[string]string{"a.b": `{"type":"string"}`}, share: eventtype.NewShare(), tenants: turns.New(largeBounds),
+		texts: map[string]string{"a.b": `{"type":"string"}`}, share: eventtype.NewShare(), tenants: turns.New(largeLimits),
 		compiled: make(map[string]*eventtype.Schema),
 	}
 	busy, other := uuid.New(), uuid.New()
-	large := []byte(`"` + strings.Repeat("x", eventtype.LargeData) + `"`)
+	large := []byte(`"` + strings.Repeat("x", eventtype.LargeDataBytes) + `"`)
 	leave, err := v.tenants.Enter(t.Context(), busy.String())
 	require.NoError(t, err)
 	ended, cancel := context.WithCancel(t.Context())

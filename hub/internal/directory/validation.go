@@ -32,8 +32,8 @@ type Validation struct {
 // each, for each processor.
 const maxCompiledNodes = 100_000
 
-// largeBounds are those of a tenant's large data.
-var largeBounds = turns.Bounds{Most: 1, Waiting: 1000, Wait: eventtype.LongestWait}
+// largeLimits are those of a tenant's large data.
+var largeLimits = turns.Limits{MaxActive: 1, MaxWaiting: 1000, MaxWait: eventtype.MaxWait}
 
 // Check returns where data does not agree with the schema of its type. Unknown types and
 // those without a schema agree with everything. The first event of a type after a change
@@ -48,7 +48,7 @@ func (v *Validation) Check(ctx context.Context, tenant uuid.UUID, eventType stri
 	if err != nil { // it was compiled when it was stored
 		return []eventtype.Violation{{Message: "cannot be checked: the schema of its type cannot be compiled"}}, nil
 	}
-	if len(data) > eventtype.LargeData {
+	if len(data) > eventtype.LargeDataBytes {
 		leave, err := v.tenants.Enter(ctx, tenant.String())
 		if err != nil {
 			return nil, eventtype.Busy(err)
@@ -97,7 +97,7 @@ func (d *Directory) validationOf(ctx context.Context, product, mode string) (*Va
 	if err != nil {
 		return nil, store.Wrap("loading the schemas of event types", err)
 	}
-	validation := &Validation{Rejects: rejects, texts: make(map[string]string, len(rows)), share: eventtype.NewShare(), tenants: turns.New(largeBounds)}
+	validation := &Validation{Rejects: rejects, texts: make(map[string]string, len(rows)), share: eventtype.NewShare(), tenants: turns.New(largeLimits)}
 	for _, row := range rows {
 		validation.texts[row.Name] = row.Schema
 	}

@@ -7,16 +7,16 @@ import (
 	"integrationhub/hub"
 )
 
-// LargeData is from how many bytes on a check has to wait for others. The library makes an error
-// for each item that does not agree: a megabyte of data can take more than a hundred.
-const LargeData = 64 << 10
+// LargeDataBytes is the size above which a check waits for its turn. The library makes an error for
+// each item that does not agree: a megabyte of data can take more than a hundred megabytes.
+const LargeDataBytes = 64 << 10
 
 // largeChecks holds a place for each check of large data in this process. What has a place waits
 // for nothing, and the steps of a check are bounded.
 var largeChecks = make(chan struct{}, 2)
 
-// LongestWait is how long a product's large data waits for its turn.
-const LongestWait = 3 * time.Second
+// MaxWait is how long a product's large data waits for its turn.
+const MaxWait = 3 * time.Second
 
 // Share is a product's share of the checks of large data: one at a time, so that others find a
 // place.
@@ -44,13 +44,13 @@ func (t *turn) end() {
 // takeTurn waits for what a check of data of a size needs. The place comes last: it is every
 // product's, and must not be held by what still waits for its own product.
 func (s *Schema) takeTurn(ctx context.Context, size int, share *Share) (*turn, error) {
-	if size <= LargeData {
+	if size <= LargeDataBytes {
 		return &turn{schema: s, instance: <-s.instances}, nil
 	}
 	t := &turn{}
 	if share != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, LongestWait)
+		ctx, cancel = context.WithTimeout(ctx, MaxWait)
 		defer cancel()
 		if !t.hold(ctx, share.large) {
 			return nil, t.abandon(ctx)

@@ -16,7 +16,7 @@ import (
 func TestLargeChecksTakeTurns(t *testing.T) { //nolint:paralleltest // it takes the process's places
 	schema, err := Compile([]byte(`{"type":"string"}`))
 	require.NoError(t, err)
-	large := []byte(`"` + strings.Repeat("x", LargeData) + `"`)
+	large := []byte(`"` + strings.Repeat("x", LargeDataBytes) + `"`)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	share, other := NewShare(), NewShare()
@@ -73,7 +73,7 @@ func TestPlacesAreTakenLast(t *testing.T) { //nolint:paralleltest // it counts t
 	done := make(chan error, 1)
 	share := NewShare()
 	go func() {
-		_, err := schema.CheckWithin(context.Background(), []byte(`"`+strings.Repeat("x", LargeData)+`"`), &Allowance{}, share)
+		_, err := schema.CheckWithin(context.Background(), []byte(`"`+strings.Repeat("x", LargeDataBytes)+`"`), &Allowance{}, share)
 		done <- err
 	}()
 	require.Eventually(t, func() bool { return len(share.large) == 1 }, time.Minute, time.Millisecond)

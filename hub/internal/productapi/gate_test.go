@@ -16,7 +16,7 @@ import (
 )
 
 // Requests that wait for other systems, reports and the hub's routes do not take the places of a
-// tenant's other requests, nor do strangers.
+// tenant's other requests, nor do anonymous ones.
 func TestGatesOfOperations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,8 +30,8 @@ func TestGatesOfOperations(t *testing.T) {
 			_, err := g.enter(humago.NewContext(&op, request, httptest.NewRecorder()), info)
 			return err
 		}
-		slow := huma.Operation{OperationID: "messages.create", Metadata: map[string]any{module.MetadataCallsOut: true}}
-		for op, places := range map[*huma.Operation]int{&slow: maxSlowRequests, {OperationID: "reports.tickets"}: maxReports, {Path: interfacePath + "/status"}: maxHubRequests} {
+		callingOut := huma.Operation{OperationID: "messages.create", Metadata: map[string]any{module.MetadataCallsOut: true}}
+		for op, places := range map[*huma.Operation]int{&callingOut: maxCallsOut, {OperationID: "reports.tickets"}: maxReports, {Path: interfacePath + "/status"}: maxHubRequests} {
 			for range places {
 				require.NoError(t, enter(*op, user))
 			}
@@ -41,10 +41,10 @@ func TestGatesOfOperations(t *testing.T) {
 		for range maxUserRequests - maxReports {
 			require.NoError(t, enter(huma.Operation{OperationID: "tickets.list"}, user))
 		}
-		for range maxSlowStrangers {
-			require.NoError(t, enter(slow, &requestInfo{}))
+		for range maxAnonymousCallsOut {
+			require.NoError(t, enter(callingOut, &requestInfo{}))
 		}
-		for range maxStrangerRequests {
+		for range maxAnonymousRequests {
 			require.NoError(t, enter(huma.Operation{OperationID: "public.services"}, &requestInfo{}))
 		}
 		require.Zero(t, time.Since(start), "none of these has waited")

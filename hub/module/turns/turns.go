@@ -1,5 +1,5 @@
-// Package turns bounds what each tenant does at the same time in a process: the rest waits for
-// its turn.
+// Package turns is a counting semaphore for each tenant, with a bounded queue: it limits what a
+// tenant does at the same time in a process.
 package turns
 
 import (
@@ -10,16 +10,16 @@ import (
 	"integrationhub/hub"
 )
 
-// Bounds are those of a [Gate].
-type Bounds struct {
-	Most    int           // what is under way at once
-	Waiting int           // what waits beside it
-	Wait    time.Duration // for a place
+// Limits are those of a [Gate], for each tenant.
+type Limits struct {
+	MaxActive  int           // under way at once
+	MaxWaiting int           // waiting beside these
+	MaxWait    time.Duration // for a place
 }
 
-// Gate bounds what each tenant does at once. It is safe for concurrent use.
+// Gate limits what each tenant does at once. It is safe for concurrent use.
 type Gate struct {
-	bounds  Bounds
+	limits  Limits
 	mu      sync.Mutex
 	tenants map[string]*places
 }
@@ -31,8 +31,8 @@ type places struct {
 }
 
 // New returns a gate with places for each tenant.
-func New(bounds Bounds) *Gate {
-	return &Gate{bounds: bounds, tenants: make(map[string]*places)}
+func New(limits Limits) *Gate {
+	return &Gate{limits: limits, tenants: make(map[string]*places)}
 }
 
 // Enter takes a place of a tenant, or waits for one; leave frees it. It returns a
@@ -47,7 +47,7 @@ func (g *Gate) Enter(ctx context.Context, tenant string) (leave func(), err erro
 		return func() { <-p.taken; g.release(tenant, p) }, nil
 	default:
 	}
-	timeout := time.NewTimer(g.bounds.Wait)
+	timeout := time.NewTimer(g.limits.MaxWait)
 	defer timeout.Stop()
 	select {
 	case p.taken <- struct{}{}:
@@ -67,10 +67,10 @@ func (g *Gate) acquire(tenant string) (p *places, isFull bool) {
 	defer g.mu.Unlock()
 	p = g.tenants[tenant]
 	if p == nil {
-		p = &places{taken: make(chan struct{}, g.bounds.Most)}
+		p = &places{taken: make(chan struct{}, g.limits.MaxActive)}
 		g.tenants[tenant] = p
 	}
-	if p.users >= g.bounds.Most+g.bounds.Waiting {
+	if p.users >= g.limits.MaxActive+g.limits.MaxWaiting {
 		return nil, true
 	}
 	p.users++
@@ -86,7 +86,7 @@ func (g *Gate) release(tenant string, p *places) {
 }
 
 func (g *Gate) busyError() *hub.Error {
-	limited := hub.Errorf(hub.ErrRateLimited, "rate_limited", "%d such requests of this account are under way already: wait until they have ended.", g.bounds.Most)
+	limited := hub.Errorf(hub.ErrRateLimited, "rate_limited", "%d such requests of this account are under way already: wait until they have ended.", g.limits.MaxActive)
 	limited.RetryAfter = time.Second
 	return limited
 }

@@ -18,7 +18,7 @@ func TestGate(t *testing.T) {
 	t.Parallel()
 	const waiting = 128
 	synctest.Test(t, func(t *testing.T) {
-		g := turns.New(turns.Bounds{Most: 2, Waiting: waiting, Wait: 2 * time.Second})
+		g := turns.New(turns.Limits{MaxActive: 2, MaxWaiting: waiting, MaxWait: 2 * time.Second})
 		leave, err := g.Enter(t.Context(), "a")
 		require.NoError(t, err)
 		_, err = g.Enter(t.Context(), "a")

@@ -81,7 +81,7 @@ func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.Me
 	}
 	leave, err := s.downloads.Enter(ctx, strconv.FormatInt(company, 10))
 	if errors.Is(err, hub.ErrRateLimited) {
-		limited := hub.Errorf(hub.ErrRateLimited, "too_many_downloads", "The hub fetches %d files for the company already.", downloadBounds.Most)
+		limited := hub.Errorf(hub.ErrRateLimited, "too_many_downloads", "The hub fetches %d files for the company already.", downloadLimits.MaxActive)
 		limited.RetryAfter = retryDownload
 		return store.MediaFile{}, limited
 	}

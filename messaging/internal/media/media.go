@@ -31,8 +31,8 @@ const maxName = 255
 // outputSide is how many pixels the longer side of a stored image has at most.
 const outputSide = 2560
 
-// downloadBounds are those of the downloads of a company in a process.
-var downloadBounds = turns.Bounds{Most: 3, Waiting: 100, Wait: 5 * time.Second}
+// downloadLimits are those of the downloads of a company in a process.
+var downloadLimits = turns.Limits{MaxActive: 3, MaxWaiting: 100, MaxWait: 5 * time.Second}
 
 // retryDownload is the Retry-After of a download that found no place.
 const retryDownload = 5 * time.Second
@@ -50,7 +50,7 @@ type Service struct {
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store) *Service {
 	images := picture.NewProcessor(picture.Limits{Bytes: int(filetype.MaxBytes(chat.MediaImage)), OutputSide: outputSide})
-	return &Service{host: host, store: s, images: images, key: host.Sealer.Derive("media-addresses"), downloads: turns.New(downloadBounds)}
+	return &Service{host: host, store: s, images: images, key: host.Sealer.Derive("media-addresses"), downloads: turns.New(downloadLimits)}
 }
 
 // Upload is a file to keep.
