@@ -2,6 +2,7 @@ package imports
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"integrationhub/clinic/internal/importfile"
@@ -77,6 +78,9 @@ func (b *batchImporter) updatePatient(ctx context.Context, row parsedRow, match 
 	tx, key := b.matcher.tx, b.matcher.key
 	var before, after store.PatientData
 	updated, err := tx.ChangePatient(ctx, key.scope(), match.ID, func(d *store.PatientData) error {
+		if d.HasUnreadableCPF() { // the undo could not restore it
+			return fmt.Errorf("the CPF of patient %s: %w", match.ID, store.ErrUnreadable)
+		}
 		before = *d
 		row.apply(d)
 		after = *d

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/care"
+	"integrationhub/hub"
 )
 
 // cpfContext binds an encrypted CPF to its patient.
@@ -17,6 +18,11 @@ func cpfContext(patient uuid.UUID) string { return "patient/" + patient.String()
 // ErrUnreadable is a stored value that cannot be decrypted: its key is lost, or its row damaged.
 // A retry does not help.
 var ErrUnreadable = errors.New("a stored value is unreadable")
+
+// errDataUnreadable is for requests that need an unreadable value; detail says what to do.
+func errDataUnreadable(detail string) *hub.Error {
+	return hub.Errorf(hub.ErrConflict, "data_unreadable", "%s", detail)
+}
 
 // CPFHash returns the keyed hash by which a CPF, given as 11 digits, is found in a scope.
 func (s *Store) CPFHash(scope Scope, digits string) []byte {
@@ -38,7 +44,8 @@ func cpfHash(key []byte, scope Scope, digits string) []byte {
 	return mac.Sum(nil)
 }
 
-// CPF decrypts a patient's CPF and returns its 11 digits, nil if there is none.
+// CPF decrypts a patient's CPF and returns its 11 digits, nil if there is none. It is a
+// [hub.ErrConflict] and an [ErrUnreadable] if that fails.
 func (s *Store) CPF(patient Patient) (*string, error) { return s.Join(nil).cpf(patient) }
 
 func (t *Tx) cpf(patient Patient) (*string, error) {
@@ -47,7 +54,9 @@ func (t *Tx) cpf(patient Patient) (*string, error) {
 	}
 	plain, err := t.Host.Sealer.Open(patient.CpfEnc, cpfContext(patient.ID))
 	if err != nil {
-		return nil, fmt.Errorf("decrypting a CPF: %w", errors.Join(ErrUnreadable, err))
+		err = fmt.Errorf("decrypting a CPF: %w", errors.Join(ErrUnreadable, err))
+		t.Host.Log.Error("a stored value is unreadable", "patient_id", patient.ID, "error", err)
+		return nil, errDataUnreadable("The CPF of this patient cannot be decrypted. Update the patient with the cpf, or with null.").WithCause(err)
 	}
 	digits := string(plain)
 	return &digits, nil

@@ -49,7 +49,9 @@ func (t *Tx) UndoMerge(ctx context.Context, scope Scope, id, user uuid.UUID) err
 	module.SetSubject(ctx, survivor.ID.String())
 	plain, err := t.Host.Sealer.Open(merge.StateEnc, mergeContext(id))
 	if err != nil {
-		return fmt.Errorf("decrypting what a merge changed: %w", err)
+		err = fmt.Errorf("decrypting what a merge changed: %w", errors.Join(ErrUnreadable, err))
+		t.Host.Log.ErrorContext(ctx, "a stored value is unreadable", "merge_id", id, "error", err)
+		return errDataUnreadable("What this merge changed cannot be decrypted, so it cannot be undone.").WithCause(err)
 	}
 	var state mergeState
 	if err := json.Unmarshal(plain, &state); err != nil {

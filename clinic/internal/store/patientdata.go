@@ -7,11 +7,18 @@ type PatientData struct {
 	Name        string
 	Phone       *string    // as [care.FormatE164] returns it
 	Email       *string    //
-	CPF         *string    // 11 digits, as [care.ParseCPF] returns them
+	CPF         *string    // 11 digits, as [care.ParseCPF] returns them; see HasUnreadableCPF
 	BirthDate   *time.Time // midnight UTC
 	Status      string     // active or inactive
 	ExternalRef *string    // the id in the system it was imported from
 }
+
+// unreadableCPF stands for a stored CPF that cannot be decrypted.
+const unreadableCPF = ""
+
+// HasUnreadableCPF reports whether the stored CPF cannot be decrypted. In
+// [Tx.ChangePatient] it stays as it is, or another one or none takes its place.
+func (d PatientData) HasUnreadableCPF() bool { return d.CPF != nil && *d.CPF == unreadableCPF }
 
 // changedFields returns the API names of the fields in which d and other differ.
 func (d PatientData) changedFields(other PatientData) []string {

@@ -119,6 +119,10 @@ func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit 
 		return patient, errPatientAnonymized()
 	}
 	before, err := t.PatientData(patient)
+	if errors.Is(err, ErrUnreadable) {
+		unreadable := unreadableCPF
+		before.CPF, err = &unreadable, nil
+	}
 	if err != nil {
 		return patient, err
 	}
