@@ -140,6 +140,13 @@ type Tenants interface {
 	Get(ctx context.Context, id uuid.UUID) (Tenant, error)
 	// GetByRef returns a tenant of this product by its Ref, or [hub.ErrNotFound].
 	GetByRef(ctx context.Context, ref string) (Tenant, error)
+	// CheckActive is a [hub.ErrForbidden] if an operator has suspended a tenant. The hub checks
+	// the tenants of users and keys itself: it is for callers that only the module can identify.
+	// It asks no database.
+	CheckActive(id uuid.UUID) error
+	// Suspended returns the suspended tenants, which jobs leave out: those of all products. It
+	// asks no database.
+	Suspended() []uuid.UUID
 }
 
 // Tenant is one customer's account in a product.

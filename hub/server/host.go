@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub/config"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/connect"
+	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/ledger/query"
@@ -31,9 +32,16 @@ import (
 
 // moduleTenants stores the tenants of one product.
 type moduleTenants struct {
-	db      *pgxpool.Pool
-	product string
+	db        *pgxpool.Pool
+	product   string
+	directory *directory.Directory
 }
+
+// CheckActive implements [module.Tenants].
+func (m moduleTenants) CheckActive(id uuid.UUID) error { return m.directory.CheckActive(id) }
+
+// Suspended implements [module.Tenants].
+func (m moduleTenants) Suspended() []uuid.UUID { return m.directory.Suspended() }
 
 // Put implements [module.Tenants].
 func (m moduleTenants) Put(ctx context.Context, tx pgx.Tx, t module.Tenant) error {

@@ -291,7 +291,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 	}
 	settings := settingsFor(cfg, hostedProduct.spec)
 	hostedProduct.instance, err = hostedProduct.module.Open(ctx, module.Host{
-		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Webhooks: moduleWebhooks{s.products.endpoints, s.engine.reader}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Webhooks: moduleWebhooks{s.products.endpoints, s.engine.reader}, Tenants: moduleTenants{s.storage.api, name, s.engine.directory}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, s.storage.keyCheck, name},
 		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), settings.AccessTTL, now),
 		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.TraceStore{Box: s.storage.box},

@@ -37,6 +37,8 @@ var docs = rest.Docs{
 		"tenants.create":             {Text: "For external products only: a hosted product makes its tenants itself when a customer registers. A product that does not exist is a 422 about body.product.", Errors: []string{"409 external_ref_taken", "422 product_hosted"}},
 		"tenants.get":                {Text: "One tenant with its limits."},
 		"tenants.update":             {Text: "Everything that is not sent goes back to its default. Of tenants of a hosted product only the limits change.", Errors: []string{"409 external_ref_taken", "422 product_hosted"}},
+		"tenants.suspend":            {Text: "Its users and keys get 403 tenant_suspended within a second, its public pages are gone, and no job of its product works for it: no reminder, no campaign. Webhooks to it are refused, and their senders try again. What it published before is still delivered. Nothing is deleted. Suspending it again changes nothing."},
+		"tenants.resume":             {Text: "Its users and keys work again, and jobs go on. Resuming one that is not suspended changes nothing."},
 		"tenants.delete":             {Text: "Its keys and endpoints end at once: what waits is not sent. A job erases the payloads and responses of its log. The response says what ended. For external products only: a hosted product deletes its tenants itself.", Errors: []string{"409 tenant_connected", "422 product_hosted"}},
 		"keys.list":                  {Text: "Keys of all tenants, the newest first, without their secrets."},
 		"keys.create":                {Text: "The secret is in this response and nowhere else: the hub keeps its hash. A tenant has at most 100 valid keys in an environment, besides those of its integrations.", Errors: []string{"404 tenant_not_found", "422 too_many_keys"}},

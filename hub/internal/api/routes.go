@@ -75,6 +75,8 @@ func (a *API) routes() []rest.Route {
 		rest.Post("/api/v1/tenants", admins, 201, "tenants.create", "Make a tenant of an external product", rest.Handle(a.createTenant)),
 		rest.Get("/api/v1/tenants/{id}", operators, 200, "tenants.get", "Show a tenant", rest.Handle(a.getTenant)),
 		rest.Put("/api/v1/tenants/{id}", admins, 200, "tenants.update", "Replace a tenant's name, reference and limits", rest.Handle(a.updateTenant)),
+		rest.Post("/api/v1/tenants/{id}/suspend", admins, 200, "tenants.suspend", "Stop a tenant until it is resumed", rest.Handle(a.suspendTenant)),
+		rest.Post("/api/v1/tenants/{id}/resume", admins, 200, "tenants.resume", "End the suspension of a tenant", rest.Handle(a.resumeTenant)),
 		rest.Delete("/api/v1/tenants/{id}", admins, 200, "tenants.delete", "Delete a tenant with its keys and endpoints, and erase its log", rest.Handle(a.deleteTenant)),
 
 		rest.Get("/api/v1/keys", operators, 200, "keys.list", "List API keys", rest.Handle(a.listKeys)),

@@ -18,6 +18,7 @@ type Tenant struct {
 	ExternalRef *string      `json:"external_ref" doc:"The product's own id of the account" example:"acc_4711"`
 	Limits      TenantLimits `json:"limits" doc:"What it may have and do"`
 	CreatedAt   time.Time    `json:"created_at" doc:"When it was made"`
+	SuspendedAt *time.Time   `json:"suspended_at" doc:"Since when its users and keys are refused; null: it is not suspended"`
 }
 
 // TenantLimits is what a tenant may use, so that it cannot hurt the others.
@@ -92,6 +93,25 @@ func (a *API) updateTenant(ctx context.Context, in *updateTenantInput) (*struct{
 	return &struct{ Body Tenant }{tenantOf(tenant)}, nil
 }
 
+func (a *API) suspendTenant(ctx context.Context, in *idPath) (*struct{ Body Tenant }, error) {
+	return changedTenant(ctx, in.ID, a.deps.Registry.SuspendTenant)
+}
+
+func (a *API) resumeTenant(ctx context.Context, in *idPath) (*struct{ Body Tenant }, error) {
+	return changedTenant(ctx, in.ID, a.deps.Registry.ResumeTenant)
+}
+
+// changedTenant changes a tenant, for the audit log too.
+func changedTenant(ctx context.Context, id uuid.UUID, change func(context.Context, uuid.UUID) (registry.Tenant, bool, error)) (*struct{ Body Tenant }, error) {
+	setAuditResource(ctx, id, id)
+	tenant, changed, err := change(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	requestInfoOf(ctx).unchanged = !changed
+	return &struct{ Body Tenant }{tenantOf(tenant)}, nil
+}
+
 // DeletedTenant is what ended with a tenant.
 type DeletedTenant struct {
 	ID        uuid.UUID `json:"id" format:"uuid" doc:"Of the tenant"`
@@ -113,5 +133,5 @@ func (a *API) deleteTenant(ctx context.Context, in *idPath) (*struct{ Body Delet
 }
 
 func tenantOf(t registry.Tenant) Tenant {
-	return Tenant{ID: t.ID, Product: t.Product, Name: t.Name, ExternalRef: t.ExternalRef, Limits: TenantLimits(t.Limits), CreatedAt: t.CreatedAt}
+	return Tenant{ID: t.ID, Product: t.Product, Name: t.Name, ExternalRef: t.ExternalRef, Limits: TenantLimits(t.Limits), CreatedAt: t.CreatedAt, SuspendedAt: t.SuspendedAt}
 }

@@ -32,6 +32,7 @@ type cache struct {
 	targets  map[uuid.UUID]*Target
 	// By product, of those whose events are checked.
 	validations map[string]*Validation
+	suspended   map[uuid.UUID]bool // tenants; replaced at each refresh, never changed
 	// What does not exist is not any tenant's: it is forgotten at each refresh.
 	unknownKeys    map[[sha256.Size]byte]struct{}
 	unknownTargets map[targetKey]struct{}
@@ -76,7 +77,7 @@ func (c *cache) forgetUnknown() {
 func (c *cache) apply(changes Changes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.snapshot = changes.Snapshot
+	c.snapshot, c.suspended = changes.Snapshot, changes.suspended
 	if changes.all {
 		c.empty()
 		return
@@ -223,10 +224,11 @@ func putUnknown[K comparable](unknown map[K]struct{}, id K) {
 
 // Changes is what changed of the configuration since a snapshot.
 type Changes struct {
-	Snapshot string // that sees all of them
-	all      bool   // too much time went by to know what changed
-	tenants  map[uuid.UUID]bool
-	products map[string]bool
+	Snapshot  string             // that sees all of them
+	all       bool               // too much time went by to know what changed
+	suspended map[uuid.UUID]bool // all tenants that are suspended now
+	tenants   map[uuid.UUID]bool
+	products  map[string]bool
 }
 
 // Concern reports whether something of a tenant, or of its product, changed.

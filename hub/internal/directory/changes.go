@@ -58,18 +58,19 @@ func (d *Directory) RefreshSince(ctx context.Context, snapshot string) (Changes,
 
 func changesSince(ctx context.Context, db querier, snapshot string) (Changes, error) {
 	var changes Changes
-	var tenants []uuid.UUID
+	var tenants, suspended []uuid.UUID
 	var products []string
 	err := db.QueryRow(ctx, `
 		select pg_current_snapshot()::text, not `+isHorizonPassedSQL+`,
 			coalesce(array_agg(distinct c.tenant_id) filter (where c.tenant_id is not null), '{}'),
-			coalesce(array_agg(distinct c.product) filter (where c.product is not null), '{}')
+			coalesce(array_agg(distinct c.product) filter (where c.product is not null), '{}'),
+			array(select t.id from hub.tenants t where t.suspended_at is not null)
 		from hub.config_horizon h left join hub.config_changes c on `+isNewChangeSQL+`
-		group by h.xid`, []string{snapshot}).Scan(&changes.Snapshot, &changes.all, &tenants, &products)
+		group by h.xid`, []string{snapshot}).Scan(&changes.Snapshot, &changes.all, &tenants, &products, &suspended)
 	if err != nil {
 		return Changes{}, fmt.Errorf("reading what changed of the configuration: %w", err)
 	}
-	changes.tenants, changes.products = setOf(tenants), setOf(products)
+	changes.tenants, changes.products, changes.suspended = setOf(tenants), setOf(products), setOf(suspended)
 	return changes, nil
 }
 

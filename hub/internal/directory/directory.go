@@ -83,8 +83,8 @@ func (d *Directory) Run(ctx context.Context) {
 	poll, flush := time.NewTicker(pollInterval), time.NewTicker(flushInterval)
 	defer poll.Stop()
 	defer flush.Stop()
-	var snapshots []string // of the last flushes
-	isFailing := false
+	var snapshots []string           // of the last flushes
+	isFailing := d.watch(ctx, false) // who is suspended is known at once
 	for {
 		select {
 		case <-ctx.Done():
@@ -106,17 +106,23 @@ func (d *Directory) Run(ctx context.Context) {
 				snapshots = snapshots[1:]
 			}
 		case <-poll.C:
-			err := d.Refresh(ctx)
-			if err != nil && !isFailing && ctx.Err() == nil {
-				d.log.Warn("watching the configuration failed; trying again", "error", err)
-			}
-			isFailing = err != nil
+			isFailing = d.watch(ctx, isFailing)
 		}
 	}
 }
 
+// watch refreshes the cache, and reports whether that failed. The first of several failures is
+// logged.
+func (d *Directory) watch(ctx context.Context, wasFailing bool) (isFailing bool) {
+	err := d.Refresh(ctx)
+	if err != nil && !wasFailing && ctx.Err() == nil {
+		d.log.Warn("watching the configuration failed; trying again", "error", err)
+	}
+	return err != nil
+}
+
 // Key returns the key that a caller presented. A key that is unknown or not valid now is
-// a [hub.ErrUnauthorized]. Keys are looked up by SHA-256, so timing reveals nothing about
+// a [hub.ErrUnauthorized], one of a suspended tenant a [hub.ErrForbidden]. Keys are looked up by SHA-256, so timing reveals nothing about
 // stored keys.
 func (d *Directory) Key(ctx context.Context, presented string) (*Key, error) {
 	if err := keys.Check(presented); err != nil {
@@ -156,6 +162,9 @@ func (d *Directory) checkUsable(key *Key) (*Key, error) {
 	now := d.now()
 	if key == nil || key.expiresAt != nil && !now.Before(*key.expiresAt) {
 		return nil, keys.InvalidKeyError()
+	}
+	if err := d.CheckActive(key.TenantID); err != nil {
+		return nil, err
 	}
 	if lastUse, ok := d.lastUses.Load(key.KeyID); !ok || now.Sub(lastUse.(time.Time)) > time.Second {
 		d.lastUses.Store(key.KeyID, now)

@@ -317,7 +317,15 @@ func (s *Service) LookUp(ctx context.Context, plain string) (Principal, error) {
 	if err != nil {
 		return Principal{}, store.Wrap("looking up a key", err)
 	}
+	if row.SuspendedAt != nil {
+		return Principal{}, SuspendedError()
+	}
 	return PrincipalOf(row, s.linkRate), nil
+}
+
+// SuspendedError returns the error for callers of a suspended tenant.
+func SuspendedError() error {
+	return hub.Errorf(hub.ErrForbidden, "tenant_suspended", "This account is suspended. Ask those who run this service.")
 }
 
 // rateOf returns the rate of a stored key.

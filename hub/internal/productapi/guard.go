@@ -89,6 +89,9 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 		bounded = module.WithCaller(bounded, info.caller)
 	}
 	ctx = huma.WithContext(ctx, bounded)
+	if err == nil && info.isKnown {
+		err = p.deps.Directory.CheckActive(info.caller.TenantID)
+	}
 	if check, ok := op.Metadata[module.MetadataCallerCheck].(module.CallerCheck); ok && err == nil {
 		ctx, err = check(ctx)
 	}

@@ -47,6 +47,8 @@ type Directory interface {
 	// Version grows when cached configuration changes; Refresh brings it up to date.
 	Version() uint64
 	Refresh(ctx context.Context) error
+	// CheckActive is a [hub.ErrForbidden] if a tenant is suspended.
+	CheckActive(tenant uuid.UUID) error
 }
 
 // Requeuer makes deliveries pending again.

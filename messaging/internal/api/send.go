@@ -328,6 +328,9 @@ func (a *API) authenticateSender(ctx context.Context, headers senderHeaders) (fr
 		}
 		if isFirst {
 			from = sendCaller{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + chat.FormatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
+			if err := a.host.Tenants.CheckActive(row.TenantID); err != nil {
+				return sendCaller{}, err
+			}
 			if used := row.APIToken.LastUsedAt; used != nil && a.host.Now().Sub(*used) < time.Minute {
 				continue
 			}

@@ -204,6 +204,9 @@ func (a *API) userByUID(ctx context.Context, uid uuid.UUID) (userPrincipal, erro
 		return userPrincipal{}, err
 	}
 	company, err := a.store.Company(ctx, user.CompanyID)
+	if err == nil {
+		err = a.host.Tenants.CheckActive(company.TenantID)
+	}
 	return userPrincipal{store.Scope{Company: company.ID, Tenant: company.TenantID}, user}, err
 }
 

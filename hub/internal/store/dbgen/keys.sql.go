@@ -166,7 +166,7 @@ func (q *Queries) KeyByID(ctx context.Context, arg KeyByIDParams) (Key, error) {
 }
 
 const keyWithTenantByHash = `-- name: KeyWithTenantByHash :one
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, k.expiry_announced_at, t.product, t.name as tenant_name, t.external_ref, p.validation
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, k.expiry_announced_at, t.product, t.name as tenant_name, t.external_ref, t.suspended_at, p.validation
 from hub.keys k join hub.tenants t on t.id = k.tenant_id join hub.products p on p.name = t.product
 where k.hash = $1 and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
@@ -177,6 +177,7 @@ type KeyWithTenantByHashRow struct {
 	Product     string
 	TenantName  string
 	ExternalRef *string
+	SuspendedAt *time.Time
 	Validation  string
 }
 
@@ -206,13 +207,14 @@ func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.
 		&i.Product,
 		&i.TenantName,
 		&i.ExternalRef,
+		&i.SuspendedAt,
 		&i.Validation,
 	)
 	return i, err
 }
 
 const keysWithTenantByHash = `-- name: KeysWithTenantByHash :many
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, k.expiry_announced_at, t.product, t.name as tenant_name, t.external_ref, p.validation
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, k.link, k.expiry_announced_at, t.product, t.name as tenant_name, t.external_ref, t.suspended_at, p.validation
 from hub.keys k join hub.tenants t on t.id = k.tenant_id join hub.products p on p.name = t.product
 where k.hash = any($1::bytea[]) and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > $2::timestamptz)
@@ -223,6 +225,7 @@ type KeysWithTenantByHashRow struct {
 	Product     string
 	TenantName  string
 	ExternalRef *string
+	SuspendedAt *time.Time
 	Validation  string
 }
 
@@ -257,6 +260,7 @@ func (q *Queries) KeysWithTenantByHash(ctx context.Context, hashes [][]byte, at 
 			&i.Product,
 			&i.TenantName,
 			&i.ExternalRef,
+			&i.SuspendedAt,
 			&i.Validation,
 		); err != nil {
 			return nil, err

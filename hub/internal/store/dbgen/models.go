@@ -200,6 +200,7 @@ type Tenant struct {
 	LimitDeliveriesPerRequest *int32
 	LimitInFlight             *int32
 	LimitQueue                *int32
+	SuspendedAt               *time.Time
 }
 
 type Token struct {

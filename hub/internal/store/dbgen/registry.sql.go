@@ -63,7 +63,7 @@ func (q *Queries) CreateProduct(ctx context.Context, arg CreateProductParams) (P
 }
 
 const createTenant = `-- name: CreateTenant :one
-insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue
+insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at
 `
 
 type CreateTenantParams struct {
@@ -91,6 +91,7 @@ func (q *Queries) CreateTenant(ctx context.Context, arg CreateTenantParams) (Ten
 		&i.LimitDeliveriesPerRequest,
 		&i.LimitInFlight,
 		&i.LimitQueue,
+		&i.SuspendedAt,
 	)
 	return i, err
 }
@@ -199,7 +200,7 @@ func (q *Queries) ListProducts(ctx context.Context, after string, rowLimit int32
 }
 
 const listTenants = `-- name: ListTenants :many
-select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue from hub.tenants
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at from hub.tenants
 where ($1::text is null or product = $1)
   and ($2::text is null or name ilike $2 or external_ref ilike $2)
   and ($3::uuid is null or id < $3::uuid)
@@ -237,6 +238,7 @@ func (q *Queries) ListTenants(ctx context.Context, arg ListTenantsParams) ([]Ten
 			&i.LimitDeliveriesPerRequest,
 			&i.LimitInFlight,
 			&i.LimitQueue,
+			&i.SuspendedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -249,7 +251,7 @@ func (q *Queries) ListTenants(ctx context.Context, arg ListTenantsParams) ([]Ten
 }
 
 const lockTenantToDelete = `-- name: LockTenantToDelete :one
-select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, p.hosted, exists (select from hub.integrations i where i.tenant_id = t.id)::boolean as connected
+select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, t.suspended_at, p.hosted, exists (select from hub.integrations i where i.tenant_id = t.id)::boolean as connected
 from hub.tenants t join hub.products p on p.name = t.product where t.id = $1 for update of t
 `
 
@@ -274,6 +276,7 @@ func (q *Queries) LockTenantToDelete(ctx context.Context, id uuid.UUID) (LockTen
 		&i.Tenant.LimitDeliveriesPerRequest,
 		&i.Tenant.LimitInFlight,
 		&i.Tenant.LimitQueue,
+		&i.Tenant.SuspendedAt,
 		&i.Hosted,
 		&i.Connected,
 	)
@@ -400,8 +403,30 @@ func (q *Queries) RequestTenantErasure(ctx context.Context, arg RequestTenantEra
 	return err
 }
 
+const setTenantSuspended = `-- name: SetTenantSuspended :one
+update hub.tenants set suspended_at = case when $1::boolean then now() end where id = $2 returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at
+`
+
+func (q *Queries) SetTenantSuspended(ctx context.Context, suspended bool, iD uuid.UUID) (Tenant, error) {
+	row := q.db.QueryRow(ctx, setTenantSuspended, suspended, iD)
+	var i Tenant
+	err := row.Scan(
+		&i.ID,
+		&i.Product,
+		&i.Name,
+		&i.ExternalRef,
+		&i.CreatedAt,
+		&i.LimitEndpoints,
+		&i.LimitDeliveriesPerRequest,
+		&i.LimitInFlight,
+		&i.LimitQueue,
+		&i.SuspendedAt,
+	)
+	return i, err
+}
+
 const tenantByExternalRef = `-- name: TenantByExternalRef :one
-select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue from hub.tenants where external_ref = $1::text and product = $2
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at from hub.tenants where external_ref = $1::text and product = $2
 `
 
 func (q *Queries) TenantByExternalRef(ctx context.Context, ref string, product string) (Tenant, error) {
@@ -417,12 +442,13 @@ func (q *Queries) TenantByExternalRef(ctx context.Context, ref string, product s
 		&i.LimitDeliveriesPerRequest,
 		&i.LimitInFlight,
 		&i.LimitQueue,
+		&i.SuspendedAt,
 	)
 	return i, err
 }
 
 const tenantByID = `-- name: TenantByID :one
-select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue from hub.tenants where id = $1
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at from hub.tenants where id = $1
 `
 
 func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) {
@@ -438,12 +464,13 @@ func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) 
 		&i.LimitDeliveriesPerRequest,
 		&i.LimitInFlight,
 		&i.LimitQueue,
+		&i.SuspendedAt,
 	)
 	return i, err
 }
 
 const tenantForUpdate = `-- name: TenantForUpdate :one
-select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, p.hosted from hub.tenants t join hub.products p on p.name = t.product
+select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, t.suspended_at, p.hosted from hub.tenants t join hub.products p on p.name = t.product
 where t.id = $1 for no key update of t
 `
 
@@ -466,13 +493,14 @@ func (q *Queries) TenantForUpdate(ctx context.Context, id uuid.UUID) (TenantForU
 		&i.Tenant.LimitDeliveriesPerRequest,
 		&i.Tenant.LimitInFlight,
 		&i.Tenant.LimitQueue,
+		&i.Tenant.SuspendedAt,
 		&i.Hosted,
 	)
 	return i, err
 }
 
 const tenantOfProduct = `-- name: TenantOfProduct :one
-select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue from hub.tenants where id = $1 and product = $2
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at from hub.tenants where id = $1 and product = $2
 `
 
 func (q *Queries) TenantOfProduct(ctx context.Context, iD uuid.UUID, product string) (Tenant, error) {
@@ -488,6 +516,7 @@ func (q *Queries) TenantOfProduct(ctx context.Context, iD uuid.UUID, product str
 		&i.LimitDeliveriesPerRequest,
 		&i.LimitInFlight,
 		&i.LimitQueue,
+		&i.SuspendedAt,
 	)
 	return i, err
 }

@@ -45,13 +45,13 @@ select k.tenant_id from hub.keys k where k.id = sqlc.arg(id);
 
 -- name: KeyWithTenantByHash :one
 -- With how events of the product are checked.
-select sqlc.embed(k), t.product, t.name as tenant_name, t.external_ref, p.validation
+select sqlc.embed(k), t.product, t.name as tenant_name, t.external_ref, t.suspended_at, p.validation
 from hub.keys k join hub.tenants t on t.id = k.tenant_id join hub.products p on p.name = t.product
 where k.hash = sqlc.arg(hash) and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > sqlc.arg(at)::timestamptz);
 
 -- name: KeysWithTenantByHash :many
-select sqlc.embed(k), t.product, t.name as tenant_name, t.external_ref, p.validation
+select sqlc.embed(k), t.product, t.name as tenant_name, t.external_ref, t.suspended_at, p.validation
 from hub.keys k join hub.tenants t on t.id = k.tenant_id join hub.products p on p.name = t.product
 where k.hash = any(sqlc.arg(hashes)::bytea[]) and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > sqlc.arg(at)::timestamptz);

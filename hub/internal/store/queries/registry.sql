@@ -40,6 +40,9 @@ set name = sqlc.arg(name), external_ref = sqlc.narg(external_ref),
     limit_in_flight = sqlc.narg(limit_in_flight), limit_queue = sqlc.narg(limit_queue)
 where id = sqlc.arg(id);
 
+-- name: SetTenantSuspended :one
+update hub.tenants set suspended_at = case when sqlc.arg(suspended)::boolean then now() end where id = sqlc.arg(id) returning *;
+
 -- name: ListTenants :many
 select * from hub.tenants
 where (sqlc.narg(product)::text is null or product = sqlc.narg(product))
