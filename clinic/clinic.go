@@ -130,6 +130,11 @@ func (i *instance) FindPerson(ctx context.Context, tenant uuid.UUID, environment
 	return i.store.LogPerson(ctx, store.Scope{Clinic: tenant, Env: environment}, id)
 }
 
+// EraseTenant implements [module.TenantEraser].
+func (i *instance) EraseTenant(ctx context.Context, tenant uuid.UUID) error {
+	return i.store.EraseClinic(ctx, tenant)
+}
+
 // Jobs implements [module.JobProvider].
 func (i *instance) Jobs() []module.Job { return i.jobs }
 

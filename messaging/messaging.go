@@ -4,19 +4,23 @@ package messaging
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
 	_ "time/tzdata" // companies have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/messaging/internal/api"
 	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/autoreply"
@@ -109,14 +113,16 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 		Sandbox: services.Sandbox,
 	}
 	a := api.New(host, services)
-	return &instance{api: a, store: messagingStore, jobs: append(a.Authenticator().Jobs(), jobs.List(work)...)}, nil
+	return &instance{api: a, store: messagingStore, sessions: services.Sessions, log: host.Log, jobs: append(a.Authenticator().Jobs(), jobs.List(work)...)}, nil
 }
 
 // instance is the opened product.
 type instance struct {
-	api   *api.API
-	store *store.Store
-	jobs  []module.Job
+	api      *api.API
+	store    *store.Store
+	sessions *sessions.Service
+	log      *slog.Logger
+	jobs     []module.Job
 }
 
 var (
@@ -142,6 +148,28 @@ func (i *instance) Authenticate(ctx context.Context, token string) (module.Calle
 // AdaptRouteError implements [module.RouteErrorAdapter].
 func (i *instance) AdaptRouteError(e module.ErrorResponse) (status int, members hub.Extensions) {
 	return api.AdaptError(e)
+}
+
+// EraseTenant implements [module.TenantEraser]. It ends the sessions of the company's
+// connections first: a network that does not respond keeps its own.
+func (i *instance) EraseTenant(ctx context.Context, tenant uuid.UUID) error {
+	company, err := i.store.CompanyByTenant(ctx, tenant)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return dberr.Wrap("finding a company", err)
+	}
+	connections, err := i.store.Connections(ctx, company.ID)
+	if err != nil {
+		return dberr.Wrap("listing the connections of a company", err)
+	}
+	for _, connection := range connections {
+		if err := i.sessions.Stop(ctx, connection); err != nil {
+			i.log.WarnContext(ctx, "the session of a deleted company's connection could not be ended", "connection_id", connection.ID, "error", err)
+		}
+	}
+	return i.store.EraseCompany(ctx, company.ID)
 }
 
 // Jobs implements [module.JobProvider].

@@ -155,5 +155,10 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, event hub.Event) error
 	return i.store.Join(tx).HandleEvent(ctx, event)
 }
 
+// EraseTenant implements [module.TenantEraser].
+func (i *instance) EraseTenant(ctx context.Context, tenant uuid.UUID) error {
+	return i.store.EraseOrganization(ctx, tenant)
+}
+
 // Jobs implements [module.JobProvider].
 func (i *instance) Jobs() []module.Job { return i.jobs }

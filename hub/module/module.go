@@ -270,6 +270,15 @@ func WithoutPayload(run func(context.Context) error) func(context.Context, []byt
 	return func(ctx context.Context, _ []byte) error { return run(ctx) }
 }
 
+// TenantEraser is an instance that erases tenants that operators delete.
+type TenantEraser interface {
+	// EraseTenant erases what the product stores of a tenant: its rows, its files and what it
+	// has at other systems. The tenant is suspended, and has no keys and no integrations any
+	// more. After an error, or when ctx has ended, it is called again and continues. For a
+	// tenant that is not there it returns nil.
+	EraseTenant(ctx context.Context, tenant uuid.UUID) error
+}
+
 // PageProvider is an instance with HTML pages. They are served at the hub's root, not
 // under the product's base.
 type PageProvider interface {

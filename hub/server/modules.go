@@ -234,8 +234,8 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.background.Go(func() { inbox.RunPurge(running, db, log, time.Now) })
 	p.background.Go(func() { p.files.RunCleanup(running, log) })
 	for _, hostedProduct := range p.list {
-		if provider, ok := hostedProduct.instance.(module.JobProvider); ok {
-			runner := jobs.NewRunner(db, hostedProduct.spec.Name, provider.Jobs(), log.With("product", hostedProduct.spec.Name), clockOrReal(s.options.ProductClock))
+		if work := s.jobsOf(hostedProduct, registry.New(db)); len(work) > 0 {
+			runner := jobs.NewRunner(db, hostedProduct.spec.Name, work, log.With("product", hostedProduct.spec.Name), clockOrReal(s.options.ProductClock))
 			p.background.Go(func() { runner.Run(running) })
 		}
 		if hostedProduct.listener != nil {

@@ -19,6 +19,8 @@ type Tenant struct {
 	Limits      TenantLimits `json:"limits" doc:"What it may have and do"`
 	CreatedAt   time.Time    `json:"created_at" doc:"When it was made"`
 	SuspendedAt *time.Time   `json:"suspended_at" doc:"Since when its users and keys are refused; null: it is not suspended"`
+	// DeletionRequestedAt is set of hosted products' tenants only.
+	DeletionRequestedAt *time.Time `json:"deletion_requested_at" doc:"Since when its product erases it, after which it is gone; null: it stays"`
 }
 
 // TenantLimits is what a tenant may use, so that it cannot hurt the others.
@@ -133,5 +135,5 @@ func (a *API) deleteTenant(ctx context.Context, in *idPath) (*struct{ Body Delet
 }
 
 func tenantOf(t registry.Tenant) Tenant {
-	return Tenant{ID: t.ID, Product: t.Product, Name: t.Name, ExternalRef: t.ExternalRef, Limits: TenantLimits(t.Limits), CreatedAt: t.CreatedAt, SuspendedAt: t.SuspendedAt}
+	return Tenant{ID: t.ID, Product: t.Product, Name: t.Name, ExternalRef: t.ExternalRef, Limits: TenantLimits(t.Limits), CreatedAt: t.CreatedAt, SuspendedAt: t.SuspendedAt, DeletionRequestedAt: t.DeletionRequestedAt}
 }

@@ -19,10 +19,16 @@ type DeletedTenant struct {
 	Endpoints int64
 }
 
+// JobEraseTenant is the job of a hosted product that erases a tenant, whose id is its payload,
+// and calls [Registry.FinishDeletion] then.
+const JobEraseTenant = "erase-tenant"
+
 // DeleteTenant deletes a tenant of an external product with its keys and endpoints, and
-// requests the erasure of its log. A hosted product deletes its tenants itself: that is a
-// [hub.ErrInvalid]. A tenant that has or had integrations is a
-// [hub.ErrConflict].
+// requests the erasure of its log. One that has or had integrations is a [hub.ErrConflict].
+//
+// Of a hosted product's tenant it ends the keys and endpoints, and a job erases the rest: see
+// [JobEraseTenant]. One that is not suspended is a [hub.ErrConflict]. A product that does not
+// run here, or cannot erase, is a [hub.ErrInvalid].
 func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted DeletedTenant, err error) {
 	err = store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
@@ -32,7 +38,8 @@ func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted Dele
 		}
 		switch {
 		case row.Hosted:
-			return hub.Errorf(hub.ErrInvalid, "product_hosted", "This tenant's product is hosted here: the product deletes its tenants itself.")
+			deleted, err = r.requestDeletion(ctx, queries, row.Tenant)
+			return err
 		case row.Connected:
 			return hub.Errorf(hub.ErrConflict, "tenant_connected", "This tenant has or had integrations, also revoked ones; the log is shared with the peers, so it cannot be deleted. Revoke its keys and delete its endpoints instead.")
 		}
@@ -47,11 +54,8 @@ func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted Dele
 		if deleted.Keys, err = queries.DeleteTenantKeys(ctx, time.Now(), id); err != nil {
 			return store.Wrap("deleting the tenant's keys", err)
 		}
-		for _, environment := range []hub.Environment{hub.Live, hub.Test} {
-			err := queries.RequestTenantErasure(ctx, dbgen.RequestTenantErasureParams{ID: uuid.Must(uuid.NewV7()), TenantID: id, Environment: environment})
-			if err != nil {
-				return store.Wrap("requesting the erasure of the tenant's log", err)
-			}
+		if err := requestLogErasure(ctx, queries, id); err != nil {
+			return err
 		}
 		return store.Wrap("deleting the tenant", queries.DeleteTenant(ctx, id))
 	})
@@ -59,6 +63,72 @@ func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted Dele
 		return DeletedTenant{}, err
 	}
 	return deleted, nil
+}
+
+// requestLogErasure requests the erasure of a tenant's log, of both environments.
+func requestLogErasure(ctx context.Context, queries *dbgen.Queries, id uuid.UUID) error {
+	for _, environment := range []hub.Environment{hub.Live, hub.Test} {
+		err := queries.RequestTenantErasure(ctx, dbgen.RequestTenantErasureParams{ID: uuid.Must(uuid.NewV7()), TenantID: id, Environment: environment})
+		if err != nil {
+			return store.Wrap("requesting the erasure of the tenant's log", err)
+		}
+	}
+	return nil
+}
+
+// requestDeletion ends the keys and endpoints of a hosted product's tenant, and adds the job that
+// erases the rest. The second time it changes nothing.
+func (r *Registry) requestDeletion(ctx context.Context, queries *dbgen.Queries, row dbgen.Tenant) (deleted DeletedTenant, err error) {
+	deleted.Tenant = TenantOf(row)
+	switch {
+	case !r.canErase(row.Product):
+		return deleted, hub.Errorf(hub.ErrInvalid, "product_hosted", "This tenant's product is hosted here, and does not run or cannot erase its tenants: HUB_PRODUCTS sets which products run.")
+	case row.SuspendedAt == nil:
+		return deleted, hub.Errorf(hub.ErrConflict, "tenant_not_suspended", "Suspend this tenant first (hub tenants suspend, or the console): its users work with it. A deletion cannot be undone.")
+	case row.DeletionRequestedAt != nil:
+		return deleted, nil
+	}
+	if deleted.Endpoints, err = queries.MarkTenantEndpointsDeleted(ctx, row.ID); err != nil {
+		return deleted, store.Wrap("ending the tenant's endpoints", err)
+	}
+	now := time.Now()
+	if deleted.Keys, err = queries.RevokeTenantKeys(ctx, now, row.ID); err != nil {
+		return deleted, store.Wrap("revoking the tenant's keys", err)
+	}
+	requested, err := queries.RequestTenantDeletion(ctx, row.ID)
+	if err != nil {
+		return deleted, store.Wrap("requesting the deletion of the tenant", err)
+	}
+	deleted.Tenant = TenantOf(requested)
+	key := row.ID.String()
+	err = queries.EnqueueJob(ctx, dbgen.EnqueueJobParams{
+		ID: uuid.Must(uuid.NewV7()), Product: row.Product, Job: JobEraseTenant, Key: &key, Payload: row.ID[:], DueAt: now,
+	})
+	return deleted, store.Wrap("adding the job that erases the tenant", err)
+}
+
+// IntegrationsToEnd returns the integrations of a tenant that are not revoked.
+func (r *Registry) IntegrationsToEnd(ctx context.Context, tenant uuid.UUID) ([]uuid.UUID, error) {
+	ids, err := dbgen.New(r.db).IntegrationsToEnd(ctx, tenant)
+	return ids, store.Wrap("listing the tenant's integrations", err)
+}
+
+// FinishDeletion deletes what the hub itself stores of a tenant whose product has erased the
+// rest, and requests the erasure of its log. The tenant's id stays for the log, without a name.
+func (r *Registry) FinishDeletion(ctx context.Context, id uuid.UUID) error {
+	return store.InTx(ctx, r.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		if changed, err := queries.SetTenantDeleted(ctx, id); err != nil || changed == 0 {
+			return store.Wrap("marking the tenant as deleted", err)
+		}
+		if err := queries.DeleteTenantEndpoints(ctx, id); err != nil {
+			return store.Wrap("deleting the tenant's endpoints", err)
+		}
+		if err := queries.DeleteTenantMails(ctx, &id); err != nil {
+			return store.Wrap("deleting the tenant's mail", err)
+		}
+		return requestLogErasure(ctx, queries, id)
+	})
 }
 
 // DeleteProduct deletes an external product without tenants. A hosted one is a

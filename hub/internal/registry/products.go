@@ -24,13 +24,22 @@ var (
 
 // Registry manages products and tenants.
 type Registry struct {
-	db      *pgxpool.Pool
-	modules []Product
+	db       *pgxpool.Pool
+	modules  []Product
+	canErase func(product string) bool
 }
 
 // New returns a registry over db. modules are the products that this binary can
 // host, switched on or not: external ones have neither their names nor their prefixes.
-func New(db *pgxpool.Pool, modules ...Product) *Registry { return &Registry{db, modules} }
+func New(db *pgxpool.Pool, modules ...Product) *Registry {
+	return &Registry{db, modules, func(string) bool { return false }}
+}
+
+// WithErasers says which hosted products run here and erase tenants: see [JobEraseTenant].
+func (r *Registry) WithErasers(canErase func(product string) bool) *Registry {
+	r.canErase = canErase
+	return r
+}
 
 // Product sends and receives events. It is hosted here as a module, or an external one
 // that an operator registered.

@@ -25,6 +25,8 @@ type Tenant struct {
 	Limits      Limits
 	CreatedAt   time.Time
 	SuspendedAt *time.Time // nil = it is not suspended
+	// DeletionRequestedAt is since when its product erases it; nil = it stays.
+	DeletionRequestedAt *time.Time
 }
 
 // Limits is what a tenant may use, so that it cannot hurt the others. nil is the default.
@@ -185,6 +187,7 @@ func (r *Registry) SuspendTenant(ctx context.Context, id uuid.UUID) (tenant Tena
 }
 
 // ResumeTenant ends what [Registry.SuspendTenant] began, and reports whether it was suspended.
+// It is a [hub.ErrConflict] for a tenant that is being deleted.
 func (r *Registry) ResumeTenant(ctx context.Context, id uuid.UUID) (tenant Tenant, changed bool, err error) {
 	return r.setSuspended(ctx, id, false)
 }
@@ -197,6 +200,9 @@ func (r *Registry) setSuspended(ctx context.Context, id uuid.UUID, suspended boo
 			return store.Wrap("loading the tenant", err)
 		}
 		tenant = TenantOf(row.Tenant)
+		if tenant.DeletionRequestedAt != nil && !suspended {
+			return hub.Errorf(hub.ErrConflict, "tenant_deletion_requested", "This tenant is being deleted; that cannot be undone.")
+		}
 		if changed = (tenant.SuspendedAt != nil) != suspended; !changed {
 			return nil
 		}
@@ -234,7 +240,7 @@ func (r *Registry) Tenants(ctx context.Context, filter TenantFilter, before *uui
 // TenantOf returns a stored tenant.
 func TenantOf(row dbgen.Tenant) Tenant {
 	return Tenant{
-		ID: row.ID, Product: row.Product, Name: row.Name, ExternalRef: row.ExternalRef, CreatedAt: row.CreatedAt, SuspendedAt: row.SuspendedAt,
+		ID: row.ID, Product: row.Product, Name: row.Name, ExternalRef: row.ExternalRef, CreatedAt: row.CreatedAt, SuspendedAt: row.SuspendedAt, DeletionRequestedAt: row.DeletionRequestedAt,
 		Limits: Limits{
 			Endpoints: row.LimitEndpoints, DeliveriesPerRequest: row.LimitDeliveriesPerRequest, InFlight: row.LimitInFlight, Queue: row.LimitQueue,
 		},

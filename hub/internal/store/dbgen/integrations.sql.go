@@ -455,7 +455,7 @@ func (q *Queries) IntegrationWithProduct(ctx context.Context, arg IntegrationWit
 }
 
 const integrationsOfTenants = `-- name: IntegrationsOfTenants :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, i.ordered, i.rotations, i.rotation_overlap_seconds, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, t.suspended_at
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, i.link, i.ordered, i.rotations, i.rotation_overlap_seconds, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, t.suspended_at, t.deletion_requested_at, t.deleted_at
 from (select unnest($1::uuid[]) as tenant_id, unnest($2::text[]) as environment) wanted
 join hub.integrations i on i.tenant_id = wanted.tenant_id and i.environment = wanted.environment
 join hub.tenants t on t.id = i.tenant_id
@@ -537,6 +537,8 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 			&i.Tenant.LimitInFlight,
 			&i.Tenant.LimitQueue,
 			&i.Tenant.SuspendedAt,
+			&i.Tenant.DeletionRequestedAt,
+			&i.Tenant.DeletedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -201,6 +201,8 @@ type Tenant struct {
 	LimitInFlight             *int32
 	LimitQueue                *int32
 	SuspendedAt               *time.Time
+	DeletionRequestedAt       *time.Time
+	DeletedAt                 *time.Time
 }
 
 type Token struct {

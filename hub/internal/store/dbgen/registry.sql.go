@@ -63,7 +63,7 @@ func (q *Queries) CreateProduct(ctx context.Context, arg CreateProductParams) (P
 }
 
 const createTenant = `-- name: CreateTenant :one
-insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at
+insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at, deletion_requested_at, deleted_at
 `
 
 type CreateTenantParams struct {
@@ -92,6 +92,8 @@ func (q *Queries) CreateTenant(ctx context.Context, arg CreateTenantParams) (Ten
 		&i.LimitInFlight,
 		&i.LimitQueue,
 		&i.SuspendedAt,
+		&i.DeletionRequestedAt,
+		&i.DeletedAt,
 	)
 	return i, err
 }
@@ -137,6 +139,15 @@ func (q *Queries) DeleteTenantKeys(ctx context.Context, at time.Time, tenantID u
 	return count, err
 }
 
+const deleteTenantMails = `-- name: DeleteTenantMails :exec
+delete from hub.mails where tenant_id = $1
+`
+
+func (q *Queries) DeleteTenantMails(ctx context.Context, tenantID *uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteTenantMails, tenantID)
+	return err
+}
+
 const externalProductsNamed = `-- name: ExternalProductsNamed :many
 select name, prefix from hub.products
 where not hosted and (name = any($1::text[]) or prefix = any($2::text[])) order by name
@@ -161,6 +172,31 @@ func (q *Queries) ExternalProductsNamed(ctx context.Context, names []string, pre
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const integrationsToEnd = `-- name: IntegrationsToEnd :many
+select id from hub.integrations where tenant_id = $1 and revoked_at is null order by id
+`
+
+// Of a tenant that is being deleted.
+func (q *Queries) IntegrationsToEnd(ctx context.Context, tenantID uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, integrationsToEnd, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -200,8 +236,8 @@ func (q *Queries) ListProducts(ctx context.Context, after string, rowLimit int32
 }
 
 const listTenants = `-- name: ListTenants :many
-select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at from hub.tenants
-where ($1::text is null or product = $1)
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at, deletion_requested_at, deleted_at from hub.tenants
+where deleted_at is null and ($1::text is null or product = $1)
   and ($2::text is null or name ilike $2 or external_ref ilike $2)
   and ($3::uuid is null or id < $3::uuid)
 order by id desc limit $4
@@ -239,6 +275,8 @@ func (q *Queries) ListTenants(ctx context.Context, arg ListTenantsParams) ([]Ten
 			&i.LimitInFlight,
 			&i.LimitQueue,
 			&i.SuspendedAt,
+			&i.DeletionRequestedAt,
+			&i.DeletedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -251,8 +289,8 @@ func (q *Queries) ListTenants(ctx context.Context, arg ListTenantsParams) ([]Ten
 }
 
 const lockTenantToDelete = `-- name: LockTenantToDelete :one
-select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, t.suspended_at, p.hosted, exists (select from hub.integrations i where i.tenant_id = t.id)::boolean as connected
-from hub.tenants t join hub.products p on p.name = t.product where t.id = $1 for update of t
+select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, t.suspended_at, t.deletion_requested_at, t.deleted_at, p.hosted, exists (select from hub.integrations i where i.tenant_id = t.id)::boolean as connected
+from hub.tenants t join hub.products p on p.name = t.product where t.id = $1 and t.deleted_at is null for update of t
 `
 
 type LockTenantToDeleteRow struct {
@@ -277,6 +315,8 @@ func (q *Queries) LockTenantToDelete(ctx context.Context, id uuid.UUID) (LockTen
 		&i.Tenant.LimitInFlight,
 		&i.Tenant.LimitQueue,
 		&i.Tenant.SuspendedAt,
+		&i.Tenant.DeletionRequestedAt,
+		&i.Tenant.DeletedAt,
 		&i.Hosted,
 		&i.Connected,
 	)
@@ -388,6 +428,30 @@ func (q *Queries) RenameProduct(ctx context.Context, arg RenameProductParams) (P
 	return i, err
 }
 
+const requestTenantDeletion = `-- name: RequestTenantDeletion :one
+update hub.tenants set deletion_requested_at = now() where id = $1 returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at, deletion_requested_at, deleted_at
+`
+
+func (q *Queries) RequestTenantDeletion(ctx context.Context, id uuid.UUID) (Tenant, error) {
+	row := q.db.QueryRow(ctx, requestTenantDeletion, id)
+	var i Tenant
+	err := row.Scan(
+		&i.ID,
+		&i.Product,
+		&i.Name,
+		&i.ExternalRef,
+		&i.CreatedAt,
+		&i.LimitEndpoints,
+		&i.LimitDeliveriesPerRequest,
+		&i.LimitInFlight,
+		&i.LimitQueue,
+		&i.SuspendedAt,
+		&i.DeletionRequestedAt,
+		&i.DeletedAt,
+	)
+	return i, err
+}
+
 const requestTenantErasure = `-- name: RequestTenantErasure :exec
 insert into hub.erasures (seq, tenant_id, environment, whole_tenant) values ($1, $2, $3, true)
 `
@@ -403,8 +467,35 @@ func (q *Queries) RequestTenantErasure(ctx context.Context, arg RequestTenantEra
 	return err
 }
 
+const revokeTenantKeys = `-- name: RevokeTenantKeys :execrows
+update hub.keys set revoked_at = $1::timestamptz
+where tenant_id = $2 and revoked_at is null and (expires_at is null or expires_at > $1::timestamptz)
+`
+
+func (q *Queries) RevokeTenantKeys(ctx context.Context, at time.Time, tenantID uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, revokeTenantKeys, at, tenantID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const setTenantDeleted = `-- name: SetTenantDeleted :execrows
+update hub.tenants set name = '(deleted)', external_ref = null, deleted_at = now()
+where id = $1 and deletion_requested_at is not null and deleted_at is null
+`
+
+// Nothing if that was done before.
+func (q *Queries) SetTenantDeleted(ctx context.Context, id uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, setTenantDeleted, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const setTenantSuspended = `-- name: SetTenantSuspended :one
-update hub.tenants set suspended_at = case when $1::boolean then now() end where id = $2 returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at
+update hub.tenants set suspended_at = case when $1::boolean then now() end where id = $2 returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at, deletion_requested_at, deleted_at
 `
 
 func (q *Queries) SetTenantSuspended(ctx context.Context, suspended bool, iD uuid.UUID) (Tenant, error) {
@@ -421,12 +512,14 @@ func (q *Queries) SetTenantSuspended(ctx context.Context, suspended bool, iD uui
 		&i.LimitInFlight,
 		&i.LimitQueue,
 		&i.SuspendedAt,
+		&i.DeletionRequestedAt,
+		&i.DeletedAt,
 	)
 	return i, err
 }
 
 const tenantByExternalRef = `-- name: TenantByExternalRef :one
-select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at from hub.tenants where external_ref = $1::text and product = $2
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at, deletion_requested_at, deleted_at from hub.tenants where external_ref = $1::text and product = $2
 `
 
 func (q *Queries) TenantByExternalRef(ctx context.Context, ref string, product string) (Tenant, error) {
@@ -443,12 +536,14 @@ func (q *Queries) TenantByExternalRef(ctx context.Context, ref string, product s
 		&i.LimitInFlight,
 		&i.LimitQueue,
 		&i.SuspendedAt,
+		&i.DeletionRequestedAt,
+		&i.DeletedAt,
 	)
 	return i, err
 }
 
 const tenantByID = `-- name: TenantByID :one
-select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at from hub.tenants where id = $1
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at, deletion_requested_at, deleted_at from hub.tenants where id = $1 and deleted_at is null
 `
 
 func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) {
@@ -465,13 +560,15 @@ func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) 
 		&i.LimitInFlight,
 		&i.LimitQueue,
 		&i.SuspendedAt,
+		&i.DeletionRequestedAt,
+		&i.DeletedAt,
 	)
 	return i, err
 }
 
 const tenantForUpdate = `-- name: TenantForUpdate :one
-select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, t.suspended_at, p.hosted from hub.tenants t join hub.products p on p.name = t.product
-where t.id = $1 for no key update of t
+select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, t.suspended_at, t.deletion_requested_at, t.deleted_at, p.hosted from hub.tenants t join hub.products p on p.name = t.product
+where t.id = $1 and t.deleted_at is null for no key update of t
 `
 
 type TenantForUpdateRow struct {
@@ -494,13 +591,15 @@ func (q *Queries) TenantForUpdate(ctx context.Context, id uuid.UUID) (TenantForU
 		&i.Tenant.LimitInFlight,
 		&i.Tenant.LimitQueue,
 		&i.Tenant.SuspendedAt,
+		&i.Tenant.DeletionRequestedAt,
+		&i.Tenant.DeletedAt,
 		&i.Hosted,
 	)
 	return i, err
 }
 
 const tenantOfProduct = `-- name: TenantOfProduct :one
-select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at from hub.tenants where id = $1 and product = $2
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at, deletion_requested_at, deleted_at from hub.tenants where id = $1 and product = $2
 `
 
 func (q *Queries) TenantOfProduct(ctx context.Context, iD uuid.UUID, product string) (Tenant, error) {
@@ -517,6 +616,8 @@ func (q *Queries) TenantOfProduct(ctx context.Context, iD uuid.UUID, product str
 		&i.LimitInFlight,
 		&i.LimitQueue,
 		&i.SuspendedAt,
+		&i.DeletionRequestedAt,
+		&i.DeletedAt,
 	)
 	return i, err
 }

@@ -26,12 +26,12 @@ update hub.products p set name = sqlc.arg(new_name), prefix = sqlc.arg(new_prefi
 insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning *;
 
 -- name: TenantByID :one
-select * from hub.tenants where id = $1;
+select * from hub.tenants where id = $1 and deleted_at is null;
 
 -- name: TenantForUpdate :one
 -- Locked, with whether its product is hosted. Deliveries and keys refer to it meanwhile.
 select sqlc.embed(t), p.hosted from hub.tenants t join hub.products p on p.name = t.product
-where t.id = $1 for no key update of t;
+where t.id = $1 and t.deleted_at is null for no key update of t;
 
 -- name: UpdateTenant :exec
 update hub.tenants
@@ -45,7 +45,7 @@ update hub.tenants set suspended_at = case when sqlc.arg(suspended)::boolean the
 
 -- name: ListTenants :many
 select * from hub.tenants
-where (sqlc.narg(product)::text is null or product = sqlc.narg(product))
+where deleted_at is null and (sqlc.narg(product)::text is null or product = sqlc.narg(product))
   and (sqlc.narg(pattern)::text is null or name ilike sqlc.narg(pattern) or external_ref ilike sqlc.narg(pattern))
   and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before)::uuid)
 order by id desc limit sqlc.arg(row_limit);
@@ -76,7 +76,7 @@ select id, product from hub.tenants where id = any(sqlc.arg(ids)::uuid[]);
 -- Whether its product is hosted, and whether it has integrations. Nothing can be made for
 -- it meanwhile.
 select sqlc.embed(t), p.hosted, exists (select from hub.integrations i where i.tenant_id = t.id)::boolean as connected
-from hub.tenants t join hub.products p on p.name = t.product where t.id = $1 for update of t;
+from hub.tenants t join hub.products p on p.name = t.product where t.id = $1 and t.deleted_at is null for update of t;
 
 -- name: MarkTenantEndpointsDeleted :execrows
 update hub.endpoints set deleted_at = now(), enabled = false, updated_at = now() where tenant_id = $1 and deleted_at is null;
@@ -89,6 +89,25 @@ delete from hub.endpoints where tenant_id = $1;
 with deleted as (
     delete from hub.keys where tenant_id = sqlc.arg(tenant_id) returning revoked_at, expires_at)
 select count(*) from deleted where revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz);
+
+-- name: RevokeTenantKeys :execrows
+update hub.keys set revoked_at = sqlc.arg(at)::timestamptz
+where tenant_id = sqlc.arg(tenant_id) and revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz);
+
+-- name: RequestTenantDeletion :one
+update hub.tenants set deletion_requested_at = now() where id = $1 returning *;
+
+-- name: IntegrationsToEnd :many
+-- Of a tenant that is being deleted.
+select id from hub.integrations where tenant_id = $1 and revoked_at is null order by id;
+
+-- name: SetTenantDeleted :execrows
+-- Nothing if that was done before.
+update hub.tenants set name = '(deleted)', external_ref = null, deleted_at = now()
+where id = $1 and deletion_requested_at is not null and deleted_at is null;
+
+-- name: DeleteTenantMails :exec
+delete from hub.mails where tenant_id = $1;
 
 -- name: RequestTenantErasure :exec
 insert into hub.erasures (seq, tenant_id, environment, whole_tenant) values (sqlc.arg(id), sqlc.arg(tenant_id), sqlc.arg(environment), true);

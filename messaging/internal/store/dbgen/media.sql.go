@@ -292,6 +292,36 @@ func (q *Queries) MediaFile(ctx context.Context, id string) (MediaFile, error) {
 	return i, err
 }
 
+const mediaOfCompany = `-- name: MediaOfCompany :many
+select id, blob_id from messaging.media_files where company_id = $1 and id > $2 order by id limit $3::int
+`
+
+type MediaOfCompanyRow struct {
+	ID     string
+	BlobID uuid.UUID
+}
+
+// All files of a company in the order of their ids, after one.
+func (q *Queries) MediaOfCompany(ctx context.Context, companyID int64, after string, maxRows int) ([]MediaOfCompanyRow, error) {
+	rows, err := q.db.Query(ctx, mediaOfCompany, companyID, after, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MediaOfCompanyRow{}
+	for rows.Next() {
+		var i MediaOfCompanyRow
+		if err := rows.Scan(&i.ID, &i.BlobID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const mediaOfContact = `-- name: MediaOfContact :many
 select m.media_id::text as media_id from messaging.messages m where m.company_id = $1 and m.contact_id = $2 and m.media_id is not null
 union select s.media_id::text from messaging.schedules s where s.company_id = $1 and s.contact_id = $2 and s.media_id is not null

@@ -90,3 +90,7 @@ select (exists (select from messaging.messages m join messaging.tickets t on t.c
     and not exists (select from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.media_id = sqlc.arg(id)::text)
     and not exists (select from messaging.campaigns c where c.company_id = sqlc.arg(company_id) and c.media_id = sqlc.arg(id)::text)
     and not exists (select from messaging.schedules s where s.company_id = sqlc.arg(company_id) and s.media_id = sqlc.arg(id)::text))::boolean;
+
+-- name: MediaOfCompany :many
+-- All files of a company in the order of their ids, after one.
+select id, blob_id from messaging.media_files where company_id = $1 and id > sqlc.arg(after) order by id limit sqlc.arg(max_rows)::int;

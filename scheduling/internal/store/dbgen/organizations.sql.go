@@ -344,6 +344,33 @@ func (q *Queries) OrganizationBySlug(ctx context.Context, slug string, now time.
 	return i, err
 }
 
+const picturesOf = `-- name: PicturesOf :many
+select o.logo_key::text as name from scheduling.organizations o where o.id = $1 and o.logo_key is not null
+union all select p.avatar_key::text from scheduling.professionals p where p.org_id = $1 and p.avatar_key is not null
+union all select s.image_key::text from scheduling.services s where s.org_id = $1 and s.image_key is not null
+`
+
+// Names of the files of an organization.
+func (q *Queries) PicturesOf(ctx context.Context, orgID uuid.UUID) ([]string, error) {
+	rows, err := q.db.Query(ctx, picturesOf, orgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		items = append(items, name)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const setLogo = `-- name: SetLogo :exec
 update scheduling.organizations set logo_key = $2, updated_at = $3 where id = $1
 `

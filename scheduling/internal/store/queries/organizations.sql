@@ -54,3 +54,9 @@ delete from scheduling.old_slugs where slug = $1;
 
 -- name: DeleteExpiredSlugs :execrows
 delete from scheduling.old_slugs where redirects_until < @before::timestamptz;
+
+-- name: PicturesOf :many
+-- Names of the files of an organization.
+select o.logo_key::text as name from scheduling.organizations o where o.id = @org_id and o.logo_key is not null
+union all select p.avatar_key::text from scheduling.professionals p where p.org_id = @org_id and p.avatar_key is not null
+union all select s.image_key::text from scheduling.services s where s.org_id = @org_id and s.image_key is not null;
