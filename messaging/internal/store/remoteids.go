@@ -5,8 +5,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -27,10 +30,33 @@ func (t *Tx) remoteIDKey(company int64) []byte {
 func (t *Tx) bothRemoteIDs(company int64, ids ...string) []string {
 	key, both := t.remoteIDKey(company), slices.Clone(ids)
 	for _, id := range ids {
-		sum := sha256.Sum256(append(slices.Clone(key), id...))
-		both = append(both, erasedRemoteID+hex.EncodeToString(sum[:]))
+		both = append(both, hashRemoteID(key, id))
 	}
 	return both
+}
+
+// erasedRemoteIDOf returns what takes the place of an id of a network.
+func (t *Tx) erasedRemoteIDOf(company int64, id string) string {
+	return hashRemoteID(t.remoteIDKey(company), id)
+}
+
+func hashRemoteID(key []byte, id string) string {
+	sum := sha256.Sum256(append(slices.Clone(key), id...))
+	return erasedRemoteID + hex.EncodeToString(sum[:])
+}
+
+// knowErased stores the hash of the id at the network of a message that was being sent while its
+// contact was anonymized: it is not in the outbox any more, but the network has accepted it, and may
+// report it and send receipts. A message that was taken out for another reason stays as it is.
+func (t *Tx) knowErased(ctx context.Context, m Message, remoteID string) (Message, error) {
+	stored, err := t.SetErasedRemoteID(ctx, dbgen.SetErasedRemoteIDParams{ErasedRemoteID: t.erasedRemoteIDOf(m.CompanyID, remoteID), At: t.Now(), CompanyID: m.CompanyID, ID: m.ID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return m, nil
+	}
+	if err != nil {
+		return m, fmt.Errorf("storing a message to an anonymized contact: %w", err)
+	}
+	return t.applyEarlyReceipt(ctx, stored, remoteID)
 }
 
 // IsRemoteIDStored reports whether a message of a connection is stored, by its id at the network. It

@@ -185,31 +185,45 @@ func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messag
 	return closes_ticket, err
 }
 
-const deleteOutboxEntryAndPhoneCopy = `-- name: DeleteOutboxEntryAndPhoneCopy :execrows
-with copy as (delete from messaging.messages m where m.company_id = $1 and m.connection_id = $3::bigint and m.remote_id = $4::text and m.origin = 'phone')
-delete from messaging.outbox o where o.company_id = $1 and o.message_id = $2
+const deleteOutboxEntryAndPhoneCopy = `-- name: DeleteOutboxEntryAndPhoneCopy :many
+with copy as (delete from messaging.messages m where m.company_id = $1 and m.connection_id = $2::bigint and m.remote_id = any($3::text[]) and m.origin = 'phone'),
+removed as (delete from messaging.outbox o where o.company_id = $1 and o.message_id = $4 returning o.company_id, o.message_id)
+select m.id from removed r join messaging.messages m on m.company_id = r.company_id and m.id = r.message_id for no key update of m
 `
 
 type DeleteOutboxEntryAndPhoneCopyParams struct {
 	CompanyID    int64
-	MessageID    string
 	ConnectionID int64
-	RemoteID     string
+	RemoteIds    []string
+	MessageID    string
 }
 
 // Of a message that the network has accepted. A network may have reported it before as one that was
-// written on the phone: that copy goes.
-func (q *Queries) DeleteOutboxEntryAndPhoneCopy(ctx context.Context, arg DeleteOutboxEntryAndPhoneCopyParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteOutboxEntryAndPhoneCopy,
+// written on the phone: that copy goes. The message is locked, and not returned if it was not in the
+// outbox: whether its contact was anonymized meanwhile is known to later statements.
+func (q *Queries) DeleteOutboxEntryAndPhoneCopy(ctx context.Context, arg DeleteOutboxEntryAndPhoneCopyParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, deleteOutboxEntryAndPhoneCopy,
 		arg.CompanyID,
-		arg.MessageID,
 		arg.ConnectionID,
-		arg.RemoteID,
+		arg.RemoteIds,
+		arg.MessageID,
 	)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const deleteUnclearMessage = `-- name: DeleteUnclearMessage :execrows
