@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"testing"
 	"time"
 
@@ -113,4 +114,60 @@ func TestWritingWhileAnonymizing(t *testing.T) {
 	require.Equal(t, 201, <-statuses)
 	require.Zero(t, c.Hub.Count(`messaging.messages where remote_id = $1`, remoteID))
 	require.Equal(t, 1, c.Hub.Count(`messaging.messages where from_me and remote_id like 'anonymized:%' and ack = 1`))
+}
+
+// Contacts that an earlier version anonymized kept the ids of the network. A job puts hashes in their
+// places, in several transactions and processes; then it has nothing to do.
+func TestRemoteIDsOfEarlierVersions(t *testing.T) {
+	t.Parallel()
+	c := newBridgedCompany(t)
+	c.pair()
+	failing := c.AnotherCompany()
+	require.Equal(t, 200, c.receive("in-1", "Hi"))
+	contact := c.Tickets("")[0]["contact"].(object)
+	c.OK(200, "POST", messagingtest.Path("/contacts", contact)+"/anonymize", nil)
+	var hash string
+	require.NoError(t, c.Hub.Host.Pool.QueryRow(t.Context(), `select remote_id from messages`).Scan(&hash))
+	require.Equal(t, 200, c.receive("in-2", "I am new here"))
+	const raw = `messaging.messages m join messaging.contacts c on c.id = m.contact_id where c.anonymized_at is not null and m.remote_id not like 'anonymized:%'`
+	run := func() (errs []error) {
+		ended := make(chan error, 3)
+		for range cap(ended) {
+			go func() { ended <- c.Hub.Job("anonymized-remote-ids").Run(t.Context(), nil) }()
+		}
+		for range cap(ended) {
+			if err := <-ended; err != nil {
+				errs = append(errs, err)
+			}
+		}
+		return errs
+	}
+	require.Empty(t, run())
+
+	c.Hub.Exec(`update messaging.messages set remote_id = 'in-1' where remote_id = '` + hash + `'`)
+	c.Hub.Exec(fmt.Sprintf(`insert into messaging.contacts (company_id, name, number, number_key) select k, 'Anonymized', 5511900000000 + i, 'earlier ' || i from unnest(array[%d, %d]::bigint[]) k, generate_series(1, 120) i`, c.ID, failing.ID))
+	c.Hub.Exec(`insert into messaging.messages (company_id, id, contact_id, connection_id, remote_id, body, from_me, origin, sent_at)
+		select company_id, gen_random_uuid()::text, id, case when company_id = ` + fmt.Sprint(c.ID) + ` then ` + fmt.Sprint(c.id) + ` end, 'old ' || id || ' ' || i, '', false, 'contact', now()
+		from messaging.contacts, generate_series(1, 11) i where name = 'Anonymized' and number_key like 'earlier %'`)
+	c.Hub.Exec(`insert into messaging.messages (company_id, id, contact_id, connection_id, remote_id, body, from_me, origin, sent_at)
+		select company_id, gen_random_uuid()::text, id, ` + fmt.Sprint(c.id) + `, null, '', true, 'agent', now() from messaging.contacts where number_key = 'earlier 7' and company_id = ` + fmt.Sprint(c.ID))
+	c.Hub.Exec(`update messaging.contacts set anonymized_at = now(), number = '' where number_key like 'earlier %'`)
+	c.Hub.Exec(`insert into messaging.remote_id_checks select company_id, id from messaging.contacts where anonymized_at is not null on conflict do nothing`)
+	require.Equal(t, 1+2*120*11, c.Hub.Count(raw))
+	c.Hub.Exec(`create function messaging.stay() returns trigger language plpgsql as 'begin raise exception ''this row stays''; end'`)
+	c.Hub.Exec(fmt.Sprintf(`create trigger stay before update on messaging.messages for each row when (new.company_id = %d) execute function messaging.stay()`, failing.ID))
+	errs := run()
+	require.NotEmpty(t, errs)
+	require.ErrorContains(t, errs[0], "this row stays")
+	require.Equal(t, 120*11, c.Hub.Count(raw), "what fails for a company holds up nothing else")
+	c.Hub.Exec(`drop trigger stay on messaging.messages`)
+	require.Empty(t, run())
+	require.Zero(t, c.Hub.Count(raw))
+	require.Zero(t, c.Hub.Count(`messaging.remote_id_checks`))
+	require.Equal(t, 1, c.Hub.Count(`messaging.messages where remote_id = $1`, hash))
+	require.Equal(t, 1, c.Hub.Count(`messaging.messages where remote_id = 'in-2'`), "others keep theirs")
+	before := c.Hub.Count(`messaging.messages`)
+	require.Equal(t, 200, c.receive("in-1", "Hi"))
+	require.Equal(t, before, c.Hub.Count(`messaging.messages`), "it is known")
+	require.Empty(t, run(), "nothing is left")
 }

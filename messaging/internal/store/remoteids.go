@@ -69,3 +69,50 @@ func (t *Tx) IsRemoteIDStored(ctx context.Context, company, connection int64, id
 func (t *Tx) eraseMessagesOf(ctx context.Context, company, contact int64) error {
 	return t.EraseMessagesOfContact(ctx, dbgen.EraseMessagesOfContactParams{Key: t.remoteIDKey(company), At: t.Now(), CompanyID: company, ContactID: contact})
 }
+
+// Rows of one transaction of [Store.HashRemoteIDs].
+const (
+	checkedContacts = 50
+	hashedMessages  = 500
+)
+
+// HashRemoteIDs is a background job: it puts hashes in the places of remote ids of contacts that were
+// anonymized without it. When all are checked it does nothing. What fails for a company holds up
+// nothing else.
+func (s *Store) HashRemoteIDs(ctx context.Context, _ []byte) error {
+	companies, err := s.CompaniesWithRemoteIDChecks(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the companies with anonymized contacts to check: %w", err)
+	}
+	var failed failures
+	for _, company := range companies {
+		for isDone := false; !isDone; {
+			if err := ctx.Err(); err != nil {
+				failed.add(err)
+				return failed.joined()
+			}
+			if isDone, err = s.hashSomeRemoteIDs(ctx, company); err != nil {
+				failed.add(fmt.Errorf("company %d: %w", company, err))
+				isDone = true
+			}
+		}
+	}
+	return failed.joined()
+}
+
+// hashSomeRemoteIDs checks some anonymized contacts of a company. isDone is true if none is left that no
+// other process checks. Contacts with more messages than one transaction changes are checked again.
+func (s *Store) hashSomeRemoteIDs(ctx context.Context, company int64) (isDone bool, err error) {
+	err = s.InTx(ctx, "removing remote ids of anonymized contacts", func(tx *Tx) error {
+		contacts, err := tx.ClaimRemoteIDChecks(ctx, company, checkedContacts)
+		if isDone = len(contacts) == 0; isDone || err != nil {
+			return err
+		}
+		hashed, err := tx.HashRemoteIDs(ctx, dbgen.HashRemoteIDsParams{Key: tx.remoteIDKey(company), CompanyID: company, Contacts: contacts, MaxRows: hashedMessages})
+		if err != nil || hashed == hashedMessages {
+			return err
+		}
+		return tx.DeleteRemoteIDChecks(ctx, company, contacts)
+	})
+	return isDone, err
+}

@@ -29,9 +29,9 @@ where m.company_id = sqlc.arg(company_id) and m.id = any(sqlc.arg(messages)::tex
 
 -- name: MakeChatUrgent :exec
 -- What waits in a chat before an urgent message is as urgent, and is tried again at once: the urgent
--- message waits for it.
-update messaging.outbox set is_urgent = true, due_at = least(due_at, sqlc.arg(at)::timestamptz)
-where company_id = $1 and connection_id = $2 and contact_id = $3 and (not is_urgent or due_at > sqlc.arg(at)::timestamptz);
+-- message waits for it. A pause that the network asked for stays.
+update messaging.outbox set is_urgent = true, due_at = least(due_at, greatest(sqlc.arg(at)::timestamptz, paused_until))
+where company_id = $1 and connection_id = $2 and contact_id = $3 and (not is_urgent or due_at > greatest(sqlc.arg(at)::timestamptz, paused_until));
 
 -- name: CloseTicketOnceSent :exec
 update messaging.outbox set closes_ticket = true where company_id = $1 and message_id = $2;
@@ -145,7 +145,7 @@ select m.id from removed r join messaging.messages m on m.company_id = r.company
 
 -- name: PostponeOutboxEntry :exec
 -- One that the network may have taken nevertheless stays marked.
-update messaging.outbox set due_at = sqlc.arg(due_at)::timestamptz, leased_until = null, handed_at = case when sqlc.arg(may_have_arrived)::boolean then handed_at end
+update messaging.outbox set due_at = sqlc.arg(due_at)::timestamptz, paused_until = sqlc.narg(paused_until), leased_until = null, handed_at = case when sqlc.arg(may_have_arrived)::boolean then handed_at end
 where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and leased_until = sqlc.arg(leased_until)::timestamptz;
 
 -- name: ReleaseOutboxEntries :exec
