@@ -10,6 +10,45 @@ import (
 	"time"
 )
 
+const allAppointmentQuestionsOfContact = `-- name: AllAppointmentQuestionsOfContact :many
+select company_id, id, contact_id, connection_id, message_id, integration_id, appointment_id, title, locale, first_option, status, asked_at, expires_at, answered_at from messaging.appointment_questions where company_id = $1 and contact_id = $2 order by id
+`
+
+func (q *Queries) AllAppointmentQuestionsOfContact(ctx context.Context, companyID int64, contactID int64) ([]AppointmentQuestion, error) {
+	rows, err := q.db.Query(ctx, allAppointmentQuestionsOfContact, companyID, contactID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AppointmentQuestion{}
+	for rows.Next() {
+		var i AppointmentQuestion
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.ContactID,
+			&i.ConnectionID,
+			&i.MessageID,
+			&i.IntegrationID,
+			&i.AppointmentID,
+			&i.Title,
+			&i.Locale,
+			&i.FirstOption,
+			&i.Status,
+			&i.AskedAt,
+			&i.ExpiresAt,
+			&i.AnsweredAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const anonymizeContactRow = `-- name: AnonymizeContactRow :one
 update messaging.contacts set name = $1, number = '', number_key = 'anonymized:' || id, network_number = null, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
   consent = 'opted_out', consent_at = coalesce(consent_at, $2::timestamptz), anonymized_at = $2::timestamptz, updated_at = $2::timestamptz

@@ -23,6 +23,9 @@ select * from messaging.schedules where company_id = $1 and contact_id = $2 orde
 select sqlc.embed(s), c.name from messaging.campaign_shipments s join messaging.campaigns c on c.company_id = s.company_id and c.id = s.campaign_id
 where s.company_id = $1 and s.contact_id = $2 order by s.campaign_id;
 
+-- name: AllAppointmentQuestionsOfContact :many
+select * from messaging.appointment_questions where company_id = $1 and contact_id = $2 order by id;
+
 -- name: EraseTicketsOfContact :exec
 update messaging.tickets set last_message = '', resolution = null, unread_messages = 0 where company_id = $1 and contact_id = $2;
 
