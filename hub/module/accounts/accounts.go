@@ -113,6 +113,18 @@ func (a *Authenticator) IssueSession(ctx context.Context, db DB, userID, loginID
 	return Session{AccessToken: access, RefreshToken: refresh, TokenType: "bearer", ExpiresIn: int(a.host.Settings.AccessTTL.Seconds())}, nil
 }
 
+// checkTenant is a [hub.ErrForbidden] if the tenant of a user is suspended.
+func (a *Authenticator) checkTenant(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
+	if len(a.host.Tenants.Suspended()) == 0 {
+		return nil
+	}
+	recipient, err := a.users.Recipient(ctx, tx, user)
+	if err != nil {
+		return fmt.Errorf("finding the tenant of a user: %w", err)
+	}
+	return a.host.Tenants.CheckActive(recipient.Tenant.ID)
+}
+
 // NewSecret returns a prefix with 256 random bits as text, and the hash to store.
 func NewSecret(prefix string) (plain string, hash []byte) {
 	var raw [32]byte
@@ -180,6 +192,9 @@ func (a *Authenticator) Refresh(ctx context.Context, token string) (Session, err
 		}
 		if revoked != nil || !expires.After(now) || !owner.Active {
 			return errInvalidRefreshToken()
+		}
+		if err := a.checkTenant(ctx, tx, userID); err != nil {
+			return err
 		}
 		if _, err = tx.Exec(ctx, `update refresh_tokens set used_at = $2 where hash = $1`, hash, now); err != nil {
 			return err

@@ -81,6 +81,9 @@ func (a *Authenticator) startSession(ctx context.Context, user User, login attem
 			return err
 		}
 		started = true
+		if err := a.checkTenant(ctx, tx, user.ID); err != nil {
+			return err
+		}
 		if err := forgetFailures(ctx, tx, login); err != nil {
 			return err
 		}

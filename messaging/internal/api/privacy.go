@@ -37,6 +37,18 @@ type ContactExportHead struct {
 	Schedules []Schedule         `json:"schedules" nullable:"false" doc:"Messages that are or were scheduled for it"`
 	Lists     []ExportedList     `json:"contactLists" nullable:"false" doc:"Lists of recipients with the contact, in the order in which they were made"`
 	Campaigns []ExportedShipment `json:"campaigns" nullable:"false" doc:"Campaigns that it gets or got"`
+	Questions []ExportedQuestion `json:"appointmentQuestions" nullable:"false" doc:"Appointments that it was asked to confirm or cancel, in the order of the questions; deleted a month after their end"`
+}
+
+// ExportedQuestion is the question of a reminder whether an appointment takes place, in an export.
+type ExportedQuestion struct {
+	MessageID     string     `json:"messageId" doc:"The message that asks, among messages" example:"0198c1de-0000-7000-8000-000000000002"`
+	AppointmentID string     `json:"appointmentId" doc:"As the connected product calls the appointment" example:"0198c1de-0000-7000-8000-000000000001"`
+	Title         string     `json:"title" doc:"Service and time" example:"Cut, seg 02/03 às 09:00"`
+	Status        string     `json:"status" enum:"open,confirming,cancelling,confirmed,cancelled,failed,replaced" doc:"What became of it. open: no answer; confirming, cancelling: the connected product is called; failed: users answer; replaced: a later question asks about the same appointment"`
+	AskedAt       time.Time  `json:"askedAt" doc:"When it was asked"`
+	Until         time.Time  `json:"until" doc:"When answers are too late"`
+	AnsweredAt    *time.Time `json:"answeredAt" doc:"When the contact answered last; null: not yet"`
 }
 
 // ExportedList is a list of contacts in an export.
@@ -135,10 +147,17 @@ func (a *API) addOutgoing(ctx context.Context, contact store.Contact, head *Cont
 	if err != nil {
 		return fmt.Errorf("loading the contact's campaigns: %w", err)
 	}
+	questions, err := a.store.AllAppointmentQuestionsOfContact(ctx, contact.CompanyID, contact.ID)
+	if err != nil {
+		return fmt.Errorf("loading the contact's questions about appointments: %w", err)
+	}
 	head.Schedules = rest.Map(schedules, a.toSchedule)
 	head.Lists = rest.Map(lists, func(l store.ListOfContact) ExportedList { return ExportedList{l.ID, l.Name} })
 	head.Campaigns = rest.Map(shipments, func(s store.ContactShipment) ExportedShipment {
 		return ExportedShipment{s.Shipment.CampaignID, s.Name, s.Shipment.Number, s.Shipment.Message, s.Shipment.Status, s.Shipment.UpdatedAt.UTC()}
+	})
+	head.Questions = rest.Map(questions, func(q store.AppointmentQuestion) ExportedQuestion {
+		return ExportedQuestion{q.MessageID, q.AppointmentID, q.Title, q.Status, q.AskedAt.UTC(), q.ExpiresAt.UTC(), q.AnsweredAt}
 	})
 	return nil
 }

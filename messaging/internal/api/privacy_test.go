@@ -182,3 +182,27 @@ func TestRetention(t *testing.T) {
 	counters := company.Get("/campaigns")["records"].([]any)[0].(object)["counters"].(object)
 	require.Equal(t, []any{1.0, 1.0}, []any{counters["total"], counters["sent"]}, "the counters stay")
 }
+
+// An export has the questions about appointments that the contact was asked.
+func TestExportHasAppointmentQuestions(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+	company := messagingtest.NewCompanyAt(t, start)
+	line, ana, bia := company.Connect(), company.AddPhone("Ana"), company.AddPhone("Bia")
+	calendar := company.ConnectCalendar("Corte")
+	calendar.Open("a-1", "a-2", "a-3")
+	calendar.Remind(ana, "a-1", "Corte, 9h", start.Add(time.Hour))
+	calendar.Remind(ana, "a-2", "Barba, 10h", start.Add(2*time.Hour))
+	calendar.Remind(bia, "a-3", "Corte, 11h", start.Add(3*time.Hour))
+	company.SendFromPhone(ana, line, "2")
+	export := company.Get(messagingtest.Path("/contacts", company.Tickets("searchParam=" + ana)[0]["contact"].(object)) + "/export")
+	questions := export["appointmentQuestions"].([]any)
+	require.Len(t, questions, 2)
+	first, second := questions[0].(object), questions[1].(object)
+	require.Equal(t, []any{"a-1", "Corte, 9h", "2027-03-01T12:00:00Z", "2027-03-01T13:00:00Z"}, []any{first["appointmentId"], first["title"], first["askedAt"], first["until"]})
+	require.Contains(t, []any{"cancelling", "cancelled"}, first["status"], "the hub calls the product, too")
+	require.NotNil(t, first["answeredAt"])
+	require.Equal(t, export["messages"].([]any)[0].(object)["id"], first["messageId"])
+	require.Equal(t, []any{"a-2", "open", nil}, []any{second["appointmentId"], second["status"], second["answeredAt"]})
+	require.Empty(t, company.Get(messagingtest.Path("/contacts", company.OK(201, "POST", "/contacts", object{"name": "Silent", "number": "15551234567"})) + "/export")["appointmentQuestions"])
+}

@@ -57,6 +57,7 @@ func List(s Services) []module.Job {
 		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.WriteDue},
 		{Name: "campaigns", Every: time.Second, Timeout: campaigns.RunLimit, Run: s.Campaigns.SendDue},
 		{Name: store.StatisticsJob, Timeout: 5 * time.Minute, Run: s.Store.CollectStatistics},
+		{Name: "anonymized-remote-ids", Every: time.Hour, Timeout: 30 * time.Minute, Run: s.Store.HashRemoteIDs},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
 	}
 	list = append(list, splitByConnection(module.Job{Name: inbound.MediaJob, Timeout: inbound.MediaTimeout, Run: s.Inbound.FetchMedia})...)

@@ -187,8 +187,16 @@ func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.Outbox
 		return err
 	}
 	s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", entry.MessageID, "attempts", entry.Attempts, "error", reason)
+	dueAt, pausedUntil := tx.Now().Add(retryDelay(entry.Attempts)), (*time.Time)(nil)
+	if requested := requestedDelay(reason); requested > 0 {
+		until := tx.Now().Add(requested)
+		pausedUntil = &until
+		if until.After(dueAt) {
+			dueAt = until
+		}
+	}
 	return tx.PostponeOutboxEntry(ctx, dbgen.PostponeOutboxEntryParams{
-		CompanyID: entry.CompanyID, MessageID: entry.MessageID, LeasedUntil: *entry.LeasedUntil, DueAt: tx.Now().Add(max(retryDelay(entry.Attempts), requestedDelay(reason))), MayHaveArrived: mayHaveArrived(entry, reason),
+		CompanyID: entry.CompanyID, MessageID: entry.MessageID, LeasedUntil: *entry.LeasedUntil, DueAt: dueAt, PausedUntil: pausedUntil, MayHaveArrived: mayHaveArrived(entry, reason),
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"integrationhub/hub/module"
@@ -161,18 +160,10 @@ func (s *Service) hasExpiredCode(c store.Connection) bool {
 	return c.Status == chat.ConnectionQRCode && c.QRExpiresAt != nil && !c.QRExpiresAt.After(s.host.Now())
 }
 
-// concurrentChecks is how many connections are checked at the same time: networks that do
-// not answer are slow.
-const concurrentChecks = 8
-
 // CheckUnreachable is a background job: it checks whether networks that did not answer do so
 // again. Then the messages that wait on their connections are sent.
 func (s *Service) CheckUnreachable(ctx context.Context, _ []byte) error {
-	connections, err := s.store.UnreachableConnections(ctx, s.host.Now())
-	if err != nil {
-		return err
-	}
-	return s.refreshAll(ctx, connections)
+	return s.refreshAll(ctx, func() ([]store.Connection, error) { return s.store.UnreachableConnections(ctx, s.host.Now()) })
 }
 
 // Times of [Service.CheckSessions].
@@ -184,16 +175,14 @@ const (
 // CheckSessions is a background job: it asks for the state of sessions whose networks may
 // fail to report it, and starts connections whose start was interrupted.
 func (s *Service) CheckSessions(ctx context.Context, _ []byte) error {
-	connections, err := s.store.SessionsToCheck(ctx, s.drivers.SessionKeepers(), s.host.Now().Add(-openingTime), checkInterval.Seconds())
-	if err != nil {
-		return err
-	}
-	return s.refreshAll(ctx, connections)
+	return s.refreshAll(ctx, func() ([]store.Connection, error) {
+		return s.store.SessionsToCheck(ctx, s.drivers.SessionKeepers(), s.host.Now().Add(-openingTime), checkInterval.Seconds())
+	})
 }
 
 // refreshAll checks the sessions of those connections that no other process owns.
-func (s *Service) refreshAll(ctx context.Context, connections []store.Connection) error {
-	forEach(connections, func(connection store.Connection) {
+func (s *Service) refreshAll(ctx context.Context, find findDue) error {
+	return forEach(ctx, find, func(connection store.Connection) {
 		_, err := s.store.OwnConnection(ctx, connection.CompanyID, connection.ID, func(ctx context.Context) error {
 			return errors.Join(s.refresh(ctx, connection), s.store.MarkConnectionChecked(ctx, connection.CompanyID, connection.ID))
 		})
@@ -201,25 +190,6 @@ func (s *Service) refreshAll(ctx context.Context, connections []store.Connection
 			s.host.Log.WarnContext(ctx, "a connection could not be checked", "connection_id", connection.ID, "error", err)
 		}
 	})
-	return nil
-}
-
-// forEach runs work for connections, several at the same time.
-func forEach(connections []store.Connection, work func(store.Connection)) {
-	queue := make(chan store.Connection)
-	var running sync.WaitGroup
-	for range min(concurrentChecks, len(connections)) {
-		running.Go(func() {
-			for connection := range queue {
-				work(connection)
-			}
-		})
-	}
-	for _, connection := range connections {
-		queue <- connection
-	}
-	close(queue)
-	running.Wait()
 }
 
 // refresh checks the session of a connection at its network.
@@ -241,14 +211,12 @@ func (s *Service) refresh(ctx context.Context, c store.Connection) error {
 // RenewExpired is a background job: it replaces expired QR codes, several at the same time. Those
 // that could not be replaced wait for a minute, and then come after all others.
 func (s *Service) RenewExpired(ctx context.Context, _ []byte) error {
-	expired, err := s.store.ConnectionsWithExpiredQRCode(ctx, s.host.Now(), s.host.Now().Add(-renewalPause))
-	if err != nil {
-		return err
+	find := func() ([]store.Connection, error) {
+		return s.store.ConnectionsWithExpiredQRCode(ctx, s.host.Now(), s.host.Now().Add(-renewalPause))
 	}
-	forEach(expired, func(connection store.Connection) {
+	return forEach(ctx, find, func(connection store.Connection) {
 		if _, err := s.RenewQRCode(ctx, connection); err != nil {
 			s.host.Log.WarnContext(ctx, "a QR code could not be replaced", "connection_id", connection.ID, "error", err)
 		}
 	})
-	return nil
 }

@@ -100,40 +100,50 @@ func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (Out
 }
 
 // MarkSent stores that the network has accepted a message, takes it out of the outbox and
-// publishes it. It does nothing if the message is not in the outbox any more.
+// publishes it. If the message is not in the outbox any more, it stores at most by which hash later
+// reports of the network name it: see [Tx.knowErased].
 func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string, sent driver.Sent) (Message, error) {
 	// A receipt takes the two locks in this order as well.
 	if err := t.LockRemoteID(ctx, sent.RemoteID, *m.ConnectionID); err != nil {
 		return m, err
 	}
-	deleted, err := t.DeleteOutboxEntryAndPhoneCopy(ctx, dbgen.DeleteOutboxEntryAndPhoneCopyParams{CompanyID: scope.Company, ConnectionID: *m.ConnectionID, RemoteID: sent.RemoteID, MessageID: m.ID})
-	if err != nil || deleted == 0 {
-		return m, err
+	removed, err := t.DeleteOutboxEntryAndPhoneCopy(ctx, dbgen.DeleteOutboxEntryAndPhoneCopyParams{
+		CompanyID: scope.Company, ConnectionID: *m.ConnectionID, RemoteIds: t.bothRemoteIDs(scope.Company, sent.RemoteID), MessageID: m.ID,
+	})
+	if err != nil {
+		return m, fmt.Errorf("removing a sent message from the outbox: %w", err)
+	}
+	if len(removed) == 0 {
+		return t.knowErased(ctx, m, sent.RemoteID)
 	}
 	return t.storeSent(ctx, scope, m, number, sent)
 }
 
 // storeSent stores that the network has accepted a message and publishes it. The transaction
-// has locked its remote id.
+// has locked its remote id and the message.
 func (t *Tx) storeSent(ctx context.Context, scope Scope, m Message, number string, sent driver.Sent) (Message, error) {
+	erased := t.erasedRemoteIDOf(scope.Company, sent.RemoteID)
 	stored, err := t.SetMessageSent(ctx, dbgen.SetMessageSentParams{
-		CompanyID: scope.Company, ID: m.ID, RemoteID: sent.RemoteID, SentAt: sent.At, UpdatedAt: t.Now(),
+		CompanyID: scope.Company, ID: m.ID, RemoteID: sent.RemoteID, ErasedRemoteID: erased, SentAt: sent.At, UpdatedAt: t.Now(),
 	})
 	if err != nil {
 		return m, fmt.Errorf("storing a sent message: %w", err)
 	}
+	if *stored.RemoteID == erased { // the contact has no number any more
+		number = ""
+	}
 	if err := t.recordProgress(ctx, stored, chat.AckServer, nil); err != nil {
 		return m, err
 	}
-	if stored, err = t.applyEarlyReceipt(ctx, stored); err != nil {
+	if stored, err = t.applyEarlyReceipt(ctx, stored, sent.RemoteID); err != nil {
 		return m, err
 	}
 	return stored, t.publishSent(ctx, scope, stored, number)
 }
 
 // applyEarlyReceipt stores the ack of a receipt that arrived before the message's remote id.
-func (t *Tx) applyEarlyReceipt(ctx context.Context, m Message) (Message, error) {
-	receipt, err := t.TakeEarlyReceipt(ctx, m.CompanyID, *m.ConnectionID, *m.RemoteID)
+func (t *Tx) applyEarlyReceipt(ctx context.Context, m Message, remoteID string) (Message, error) {
+	receipt, err := t.TakeEarlyReceipt(ctx, m.CompanyID, *m.ConnectionID, t.bothRemoteIDs(m.CompanyID, remoteID))
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !receipt.Ack.Follows(m.Ack) {
 		return m, nil
 	}
@@ -168,9 +178,7 @@ func (t *Tx) ApplyReceipt(ctx context.Context, scope Scope, connection Connectio
 		}
 	}
 	if len(messages) == 0 {
-		return t.keepReceipt(ctx, dbgen.InsertEarlyReceiptParams{
-			CompanyID: connection.CompanyID, ConnectionID: connection.ID, RemoteID: remoteID, Ack: ack, ErrorCode: errorCode, CreatedAt: t.Now(),
-		})
+		return t.keepReceipt(ctx, remoteID, dbgen.InsertEarlyReceiptParams{CompanyID: connection.CompanyID, ConnectionID: connection.ID, Ack: ack, ErrorCode: errorCode, CreatedAt: t.Now()})
 	}
 	if !ack.Follows(messages[0].Ack) {
 		return nil
@@ -179,9 +187,10 @@ func (t *Tx) ApplyReceipt(ctx context.Context, scope Scope, connection Connectio
 }
 
 // keepReceipt keeps a receipt for a message that is not known yet, unless one that came
-// before says more. The transaction has locked the remote id.
-func (t *Tx) keepReceipt(ctx context.Context, receipt dbgen.InsertEarlyReceiptParams) error {
-	earlier, err := t.TakeEarlyReceipt(ctx, receipt.CompanyID, receipt.ConnectionID, receipt.RemoteID)
+// before says more. The transaction has locked the remote id, of which only a hash is kept.
+func (t *Tx) keepReceipt(ctx context.Context, remoteID string, receipt dbgen.InsertEarlyReceiptParams) error {
+	receipt.RemoteID = t.erasedRemoteIDOf(receipt.CompanyID, remoteID)
+	earlier, err := t.TakeEarlyReceipt(ctx, receipt.CompanyID, receipt.ConnectionID, []string{receipt.RemoteID, remoteID})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 	case err != nil:

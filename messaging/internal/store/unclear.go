@@ -95,9 +95,6 @@ func (t *Tx) settleByReceipt(ctx context.Context, scope Scope, connection Connec
 	if err != nil {
 		return nil, fmt.Errorf("loading the contact of a message: %w", err)
 	}
-	if contact.AnonymizedAt != nil { // ids of some networks contain the number
-		remoteID = t.bothRemoteIDs(m.CompanyID, remoteID)[1]
-	}
 	stored, err := t.storeSent(ctx, scope, m, contact.Number, driver.Sent{RemoteID: remoteID, At: m.SentAt})
 	return &stored, err
 }

@@ -10,6 +10,45 @@ import (
 	"time"
 )
 
+const allAppointmentQuestionsOfContact = `-- name: AllAppointmentQuestionsOfContact :many
+select company_id, id, contact_id, connection_id, message_id, integration_id, appointment_id, title, locale, first_option, status, asked_at, expires_at, answered_at from messaging.appointment_questions where company_id = $1 and contact_id = $2 order by id
+`
+
+func (q *Queries) AllAppointmentQuestionsOfContact(ctx context.Context, companyID int64, contactID int64) ([]AppointmentQuestion, error) {
+	rows, err := q.db.Query(ctx, allAppointmentQuestionsOfContact, companyID, contactID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AppointmentQuestion{}
+	for rows.Next() {
+		var i AppointmentQuestion
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.ContactID,
+			&i.ConnectionID,
+			&i.MessageID,
+			&i.IntegrationID,
+			&i.AppointmentID,
+			&i.Title,
+			&i.Locale,
+			&i.FirstOption,
+			&i.Status,
+			&i.AskedAt,
+			&i.ExpiresAt,
+			&i.AnsweredAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const anonymizeContactRow = `-- name: AnonymizeContactRow :one
 update messaging.contacts set name = $1, number = '', number_key = 'anonymized:' || id, network_number = null, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
   consent = 'opted_out', consent_at = coalesce(consent_at, $2::timestamptz), anonymized_at = $2::timestamptz, updated_at = $2::timestamptz
@@ -55,6 +94,31 @@ func (q *Queries) AnonymizeContactRow(ctx context.Context, arg AnonymizeContactR
 	return i, err
 }
 
+const claimRemoteIDChecks = `-- name: ClaimRemoteIDChecks :many
+select contact_id from messaging.remote_id_checks where company_id = $1 order by contact_id limit $2::int for update skip locked
+`
+
+// Anonymized contacts that no other process is checking.
+func (q *Queries) ClaimRemoteIDChecks(ctx context.Context, companyID int64, maxRows int) ([]int64, error) {
+	rows, err := q.db.Query(ctx, claimRemoteIDChecks, companyID, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var contact_id int64
+		if err := rows.Scan(&contact_id); err != nil {
+			return nil, err
+		}
+		items = append(items, contact_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const clearLastMessages = `-- name: ClearLastMessages :exec
 update messaging.tickets t set last_message = '' where t.company_id = $1 and t.id = any($2::bigint[]) and t.last_message <> ''
   and not exists (select from messaging.messages m where m.company_id = t.company_id and m.ticket_id = t.id)
@@ -64,6 +128,30 @@ update messaging.tickets t set last_message = '' where t.company_id = $1 and t.i
 func (q *Queries) ClearLastMessages(ctx context.Context, companyID int64, tickets []int64) error {
 	_, err := q.db.Exec(ctx, clearLastMessages, companyID, tickets)
 	return err
+}
+
+const companiesWithRemoteIDChecks = `-- name: CompaniesWithRemoteIDChecks :many
+select distinct company_id from messaging.remote_id_checks order by company_id
+`
+
+func (q *Queries) CompaniesWithRemoteIDChecks(ctx context.Context) ([]int64, error) {
+	rows, err := q.db.Query(ctx, companiesWithRemoteIDChecks)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var company_id int64
+		if err := rows.Scan(&company_id); err != nil {
+			return nil, err
+		}
+		items = append(items, company_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const companiesWithRetention = `-- name: CompaniesWithRetention :many
@@ -160,6 +248,15 @@ func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before
 	return items, nil
 }
 
+const deleteRemoteIDChecks = `-- name: DeleteRemoteIDChecks :exec
+delete from messaging.remote_id_checks where company_id = $1 and contact_id = any($2::bigint[])
+`
+
+func (q *Queries) DeleteRemoteIDChecks(ctx context.Context, companyID int64, contacts []int64) error {
+	_, err := q.db.Exec(ctx, deleteRemoteIDChecks, companyID, contacts)
+	return err
+}
+
 const eraseMessagesOfContact = `-- name: EraseMessagesOfContact :exec
 update messaging.messages set remote_id = 'anonymized:' || encode(sha256($1::bytea || convert_to(remote_id, 'UTF8')), 'hex'), body = '', template = null, media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $2
 where company_id = $3 and contact_id = $4
@@ -191,6 +288,38 @@ update messaging.tickets set last_message = '', resolution = null, unread_messag
 func (q *Queries) EraseTicketsOfContact(ctx context.Context, companyID int64, contactID int64) error {
 	_, err := q.db.Exec(ctx, eraseTicketsOfContact, companyID, contactID)
 	return err
+}
+
+const hashRemoteIDs = `-- name: HashRemoteIDs :execrows
+update messaging.messages m set remote_id = case when not exists (
+    select from messaging.messages d where d.company_id = m.company_id and d.connection_id = m.connection_id and d.remote_id = raw.hash) then raw.hash end
+from (
+  select r.company_id, r.id, 'anonymized:' || encode(sha256($1::bytea || convert_to(r.remote_id, 'UTF8')), 'hex') as hash from messaging.messages r
+  where r.company_id = $2 and r.contact_id = any($3::bigint[]) and r.remote_id not like 'anonymized:%'
+  order by r.seq limit $4::int for no key update) raw
+where m.company_id = raw.company_id and m.id = raw.id
+`
+
+type HashRemoteIDsParams struct {
+	Key       []byte
+	CompanyID int64
+	Contacts  []int64
+	MaxRows   int
+}
+
+// Of messages of anonymized contacts, as EraseMessagesOfContact does. A message that is stored once more, by
+// its hash, loses the id.
+func (q *Queries) HashRemoteIDs(ctx context.Context, arg HashRemoteIDsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, hashRemoteIDs,
+		arg.Key,
+		arg.CompanyID,
+		arg.Contacts,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const listsOfContact = `-- name: ListsOfContact :many

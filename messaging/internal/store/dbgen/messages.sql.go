@@ -485,6 +485,62 @@ func (q *Queries) RemoteMessageExists(ctx context.Context, companyID int64, conn
 	return exists, err
 }
 
+const setErasedRemoteID = `-- name: SetErasedRemoteID :one
+update messaging.messages m set remote_id = $1::text, updated_at = $2 from messaging.contacts c
+where m.company_id = $3 and m.id = $4 and m.remote_id is null and c.company_id = m.company_id and c.id = m.contact_id and c.anonymized_at is not null
+returning m.company_id, m.id, m.seq, m.ticket_id, m.contact_id, m.connection_id, m.remote_id, m.user_id, m.body, m.from_me, m.is_read, m.ack, m.media_type, m.media_name, m.mime_type, m.size, m.quoted_id, m.is_private, m.is_deleted, m.is_edited, m.origin, m.error_code, m.external_key, m.sent_at, m.created_at, m.updated_at, m.media_id, m.media_reference, m.template
+`
+
+type SetErasedRemoteIDParams struct {
+	ErasedRemoteID string
+	At             time.Time
+	CompanyID      int64
+	ID             string
+}
+
+// Of a message that the network has accepted after its contact was anonymized.
+func (q *Queries) SetErasedRemoteID(ctx context.Context, arg SetErasedRemoteIDParams) (Message, error) {
+	row := q.db.QueryRow(ctx, setErasedRemoteID,
+		arg.ErasedRemoteID,
+		arg.At,
+		arg.CompanyID,
+		arg.ID,
+	)
+	var i Message
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Seq,
+		&i.TicketID,
+		&i.ContactID,
+		&i.ConnectionID,
+		&i.RemoteID,
+		&i.UserID,
+		&i.Body,
+		&i.FromMe,
+		&i.IsRead,
+		&i.Ack,
+		&i.MediaType,
+		&i.MediaName,
+		&i.MimeType,
+		&i.Size,
+		&i.QuotedID,
+		&i.IsPrivate,
+		&i.IsDeleted,
+		&i.IsEdited,
+		&i.Origin,
+		&i.ErrorCode,
+		&i.ExternalKey,
+		&i.SentAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
+		&i.Template,
+	)
+	return i, err
+}
+
 const setMessageAck = `-- name: SetMessageAck :exec
 update messaging.messages set ack = $3, error_code = $4, updated_at = $5 where company_id = $1 and id = $2
 `
@@ -509,22 +565,28 @@ func (q *Queries) SetMessageAck(ctx context.Context, arg SetMessageAckParams) er
 }
 
 const setMessageSent = `-- name: SetMessageSent :one
-update messaging.messages set remote_id = $1::text, sent_at = $2, ack = greatest(ack, 1), error_code = null, updated_at = $3 where company_id = $4 and id = $5 returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template
+update messaging.messages m set sent_at = $1, ack = greatest(m.ack, 1), error_code = null, updated_at = $2,
+  remote_id = case when exists (select from messaging.contacts c where c.company_id = m.company_id and c.id = m.contact_id and c.anonymized_at is not null) then $3::text else $4::text end
+where m.company_id = $5 and m.id = $6 returning m.company_id, m.id, m.seq, m.ticket_id, m.contact_id, m.connection_id, m.remote_id, m.user_id, m.body, m.from_me, m.is_read, m.ack, m.media_type, m.media_name, m.mime_type, m.size, m.quoted_id, m.is_private, m.is_deleted, m.is_edited, m.origin, m.error_code, m.external_key, m.sent_at, m.created_at, m.updated_at, m.media_id, m.media_reference, m.template
 `
 
 type SetMessageSentParams struct {
-	RemoteID  string
-	SentAt    time.Time
-	UpdatedAt time.Time
-	CompanyID int64
-	ID        string
+	SentAt         time.Time
+	UpdatedAt      time.Time
+	ErasedRemoteID string
+	RemoteID       string
+	CompanyID      int64
+	ID             string
 }
 
+// The transaction has locked the message, so that its contact is not anonymized until it ends. One that
+// was anonymized before keeps no id of the network.
 func (q *Queries) SetMessageSent(ctx context.Context, arg SetMessageSentParams) (Message, error) {
 	row := q.db.QueryRow(ctx, setMessageSent,
-		arg.RemoteID,
 		arg.SentAt,
 		arg.UpdatedAt,
+		arg.ErasedRemoteID,
+		arg.RemoteID,
 		arg.CompanyID,
 		arg.ID,
 	)

@@ -279,6 +279,7 @@ type OutboxEntry struct {
 	IsUrgent     bool
 	ClosesTicket bool
 	TurnUntil    *time.Time
+	PausedUntil  *time.Time
 }
 
 type Queue struct {

@@ -33,7 +33,7 @@ with next as materialized (
   order by o.is_urgent desc, o.due_at, o.seq limit $8::int for update skip locked)
 update messaging.outbox u set leased_until = $1::timestamptz, attempts = u.attempts + 1, turn_until = $2::timestamptz
 from next where u.company_id = $3::bigint and u.message_id = next.message_id
-returning u.company_id, u.message_id, u.seq, u.connection_id, u.contact_id, u.attempts, u.due_at, u.leased_until, u.created_at, u.handed_at, u.is_urgent, u.closes_ticket, u.turn_until
+returning u.company_id, u.message_id, u.seq, u.connection_id, u.contact_id, u.attempts, u.due_at, u.leased_until, u.created_at, u.handed_at, u.is_urgent, u.closes_ticket, u.turn_until, u.paused_until
 `
 
 type ClaimOutboxParams struct {
@@ -82,6 +82,7 @@ func (q *Queries) ClaimOutbox(ctx context.Context, arg ClaimOutboxParams) ([]Out
 			&i.IsUrgent,
 			&i.ClosesTicket,
 			&i.TurnUntil,
+			&i.PausedUntil,
 		); err != nil {
 			return nil, err
 		}
@@ -185,31 +186,45 @@ func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messag
 	return closes_ticket, err
 }
 
-const deleteOutboxEntryAndPhoneCopy = `-- name: DeleteOutboxEntryAndPhoneCopy :execrows
-with copy as (delete from messaging.messages m where m.company_id = $1 and m.connection_id = $3::bigint and m.remote_id = $4::text and m.origin = 'phone')
-delete from messaging.outbox o where o.company_id = $1 and o.message_id = $2
+const deleteOutboxEntryAndPhoneCopy = `-- name: DeleteOutboxEntryAndPhoneCopy :many
+with copy as (delete from messaging.messages m where m.company_id = $1 and m.connection_id = $2::bigint and m.remote_id = any($3::text[]) and m.origin = 'phone'),
+removed as (delete from messaging.outbox o where o.company_id = $1 and o.message_id = $4 returning o.company_id, o.message_id)
+select m.id from removed r join messaging.messages m on m.company_id = r.company_id and m.id = r.message_id for no key update of m
 `
 
 type DeleteOutboxEntryAndPhoneCopyParams struct {
 	CompanyID    int64
-	MessageID    string
 	ConnectionID int64
-	RemoteID     string
+	RemoteIds    []string
+	MessageID    string
 }
 
 // Of a message that the network has accepted. A network may have reported it before as one that was
-// written on the phone: that copy goes.
-func (q *Queries) DeleteOutboxEntryAndPhoneCopy(ctx context.Context, arg DeleteOutboxEntryAndPhoneCopyParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteOutboxEntryAndPhoneCopy,
+// written on the phone: that copy goes. The message is locked, and not returned if it was not in the
+// outbox: whether its contact was anonymized meanwhile is known to later statements.
+func (q *Queries) DeleteOutboxEntryAndPhoneCopy(ctx context.Context, arg DeleteOutboxEntryAndPhoneCopyParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, deleteOutboxEntryAndPhoneCopy,
 		arg.CompanyID,
-		arg.MessageID,
 		arg.ConnectionID,
-		arg.RemoteID,
+		arg.RemoteIds,
+		arg.MessageID,
 	)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const deleteUnclearMessage = `-- name: DeleteUnclearMessage :execrows
@@ -398,7 +413,7 @@ select $1, $2, $3, $4, $5::boolean, $6::timestamptz,
   case when chat.is_waiting or not $5::boolean and line.send_interval_ms > 0 and not exists (select from turn) then null else $7::timestamptz end,
   $6::timestamptz, (select next_send_at from turn)
 from line, chat
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_urgent, closes_ticket, turn_until
+returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_urgent, closes_ticket, turn_until, paused_until
 `
 
 type InsertOutboxEntryParams struct {
@@ -440,6 +455,7 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		&i.IsUrgent,
 		&i.ClosesTicket,
 		&i.TurnUntil,
+		&i.PausedUntil,
 	)
 	return i, err
 }
@@ -478,8 +494,8 @@ func (q *Queries) InsertWaitingMessages(ctx context.Context, at time.Time, compa
 }
 
 const makeChatUrgent = `-- name: MakeChatUrgent :exec
-update messaging.outbox set is_urgent = true, due_at = least(due_at, $4::timestamptz)
-where company_id = $1 and connection_id = $2 and contact_id = $3 and (not is_urgent or due_at > $4::timestamptz)
+update messaging.outbox set is_urgent = true, due_at = least(due_at, greatest($4::timestamptz, paused_until))
+where company_id = $1 and connection_id = $2 and contact_id = $3 and (not is_urgent or due_at > greatest($4::timestamptz, paused_until))
 `
 
 type MakeChatUrgentParams struct {
@@ -490,7 +506,7 @@ type MakeChatUrgentParams struct {
 }
 
 // What waits in a chat before an urgent message is as urgent, and is tried again at once: the urgent
-// message waits for it.
+// message waits for it. A pause that the network asked for stays.
 func (q *Queries) MakeChatUrgent(ctx context.Context, arg MakeChatUrgentParams) error {
 	_, err := q.db.Exec(ctx, makeChatUrgent,
 		arg.CompanyID,
@@ -663,12 +679,13 @@ func (q *Queries) PaceOfConnection(ctx context.Context, arg PaceOfConnectionPara
 }
 
 const postponeOutboxEntry = `-- name: PostponeOutboxEntry :exec
-update messaging.outbox set due_at = $1::timestamptz, leased_until = null, handed_at = case when $2::boolean then handed_at end
-where company_id = $3 and message_id = $4 and leased_until = $5::timestamptz
+update messaging.outbox set due_at = $1::timestamptz, paused_until = $2, leased_until = null, handed_at = case when $3::boolean then handed_at end
+where company_id = $4 and message_id = $5 and leased_until = $6::timestamptz
 `
 
 type PostponeOutboxEntryParams struct {
 	DueAt          time.Time
+	PausedUntil    *time.Time
 	MayHaveArrived bool
 	CompanyID      int64
 	MessageID      string
@@ -679,6 +696,7 @@ type PostponeOutboxEntryParams struct {
 func (q *Queries) PostponeOutboxEntry(ctx context.Context, arg PostponeOutboxEntryParams) error {
 	_, err := q.db.Exec(ctx, postponeOutboxEntry,
 		arg.DueAt,
+		arg.PausedUntil,
 		arg.MayHaveArrived,
 		arg.CompanyID,
 		arg.MessageID,

@@ -34,6 +34,7 @@ type InsertEarlyReceiptParams struct {
 	CreatedAt    time.Time
 }
 
+// Ids of networks may have a number in them, and nobody knows yet whose: only a keyed hash is kept.
 func (q *Queries) InsertEarlyReceipt(ctx context.Context, arg InsertEarlyReceiptParams) error {
 	_, err := q.db.Exec(ctx, insertEarlyReceipt,
 		arg.CompanyID,
@@ -57,7 +58,7 @@ func (q *Queries) LockRemoteID(ctx context.Context, remoteID string, connectionI
 }
 
 const takeEarlyReceipt = `-- name: TakeEarlyReceipt :one
-delete from messaging.early_receipts where company_id = $1 and connection_id = $2 and remote_id = $3 returning ack, error_code
+delete from messaging.early_receipts where company_id = $1 and connection_id = $2 and remote_id = any($3::text[]) returning ack, error_code
 `
 
 type TakeEarlyReceiptRow struct {
@@ -65,8 +66,9 @@ type TakeEarlyReceiptRow struct {
 	ErrorCode *string
 }
 
-func (q *Queries) TakeEarlyReceipt(ctx context.Context, companyID int64, connectionID int64, remoteID string) (TakeEarlyReceiptRow, error) {
-	row := q.db.QueryRow(ctx, takeEarlyReceipt, companyID, connectionID, remoteID)
+// By the hash of its id, or by the id: processes of earlier versions keep that.
+func (q *Queries) TakeEarlyReceipt(ctx context.Context, companyID int64, connectionID int64, remoteIds []string) (TakeEarlyReceiptRow, error) {
+	row := q.db.QueryRow(ctx, takeEarlyReceipt, companyID, connectionID, remoteIds)
 	var i TakeEarlyReceiptRow
 	err := row.Scan(&i.Ack, &i.ErrorCode)
 	return i, err

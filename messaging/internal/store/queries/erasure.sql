@@ -23,6 +23,9 @@ select * from messaging.schedules where company_id = $1 and contact_id = $2 orde
 select sqlc.embed(s), c.name from messaging.campaign_shipments s join messaging.campaigns c on c.company_id = s.company_id and c.id = s.campaign_id
 where s.company_id = $1 and s.contact_id = $2 order by s.campaign_id;
 
+-- name: AllAppointmentQuestionsOfContact :many
+select * from messaging.appointment_questions where company_id = $1 and contact_id = $2 order by id;
+
 -- name: EraseTicketsOfContact :exec
 update messaging.tickets set last_message = '', resolution = null, unread_messages = 0 where company_id = $1 and contact_id = $2;
 
@@ -65,3 +68,24 @@ where c.company_id = sqlc.arg(company_id) and (
     or (c.number_key = any(sqlc.arg(shared_keys)::text[]) or c.email <> '' and lower(c.email) = lower(sqlc.arg(email)::text))
        and messaging.search_form(c.name) = messaging.search_form(sqlc.arg(name)::text))
 order by c.id for no key update;
+
+-- name: CompaniesWithRemoteIDChecks :many
+select distinct company_id from messaging.remote_id_checks order by company_id;
+
+-- name: ClaimRemoteIDChecks :many
+-- Anonymized contacts that no other process is checking.
+select contact_id from messaging.remote_id_checks where company_id = sqlc.arg(company_id) order by contact_id limit sqlc.arg(max_rows)::int for update skip locked;
+
+-- name: HashRemoteIDs :execrows
+-- Of messages of anonymized contacts, as EraseMessagesOfContact does. A message that is stored once more, by
+-- its hash, loses the id.
+update messaging.messages m set remote_id = case when not exists (
+    select from messaging.messages d where d.company_id = m.company_id and d.connection_id = m.connection_id and d.remote_id = raw.hash) then raw.hash end
+from (
+  select r.company_id, r.id, 'anonymized:' || encode(sha256(sqlc.arg(key)::bytea || convert_to(r.remote_id, 'UTF8')), 'hex') as hash from messaging.messages r
+  where r.company_id = sqlc.arg(company_id) and r.contact_id = any(sqlc.arg(contacts)::bigint[]) and r.remote_id not like 'anonymized:%'
+  order by r.seq limit sqlc.arg(max_rows)::int for no key update) raw
+where m.company_id = raw.company_id and m.id = raw.id;
+
+-- name: DeleteRemoteIDChecks :exec
+delete from messaging.remote_id_checks where company_id = sqlc.arg(company_id) and contact_id = any(sqlc.arg(contacts)::bigint[]);

@@ -38,7 +38,17 @@ select * from messaging.messages where company_id = sqlc.arg(company_id) and con
 update messaging.messages set ack = $3, error_code = $4, updated_at = $5 where company_id = $1 and id = $2;
 
 -- name: SetMessageSent :one
-update messaging.messages set remote_id = sqlc.arg(remote_id)::text, sent_at = sqlc.arg(sent_at), ack = greatest(ack, 1), error_code = null, updated_at = sqlc.arg(updated_at) where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
+-- The transaction has locked the message, so that its contact is not anonymized until it ends. One that
+-- was anonymized before keeps no id of the network.
+update messaging.messages m set sent_at = sqlc.arg(sent_at), ack = greatest(m.ack, 1), error_code = null, updated_at = sqlc.arg(updated_at),
+  remote_id = case when exists (select from messaging.contacts c where c.company_id = m.company_id and c.id = m.contact_id and c.anonymized_at is not null) then sqlc.arg(erased_remote_id)::text else sqlc.arg(remote_id)::text end
+where m.company_id = sqlc.arg(company_id) and m.id = sqlc.arg(id) returning m.*;
+
+-- name: SetErasedRemoteID :one
+-- Of a message that the network has accepted after its contact was anonymized.
+update messaging.messages m set remote_id = sqlc.arg(erased_remote_id)::text, updated_at = sqlc.arg(at) from messaging.contacts c
+where m.company_id = sqlc.arg(company_id) and m.id = sqlc.arg(id) and m.remote_id is null and c.company_id = m.company_id and c.id = m.contact_id and c.anonymized_at is not null
+returning m.*;
 
 -- name: MessageIDByRemoteID :one
 select id from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = sqlc.arg(remote_id)::text;

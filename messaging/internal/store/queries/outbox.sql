@@ -29,9 +29,9 @@ where m.company_id = sqlc.arg(company_id) and m.id = any(sqlc.arg(messages)::tex
 
 -- name: MakeChatUrgent :exec
 -- What waits in a chat before an urgent message is as urgent, and is tried again at once: the urgent
--- message waits for it.
-update messaging.outbox set is_urgent = true, due_at = least(due_at, sqlc.arg(at)::timestamptz)
-where company_id = $1 and connection_id = $2 and contact_id = $3 and (not is_urgent or due_at > sqlc.arg(at)::timestamptz);
+-- message waits for it. A pause that the network asked for stays.
+update messaging.outbox set is_urgent = true, due_at = least(due_at, greatest(sqlc.arg(at)::timestamptz, paused_until))
+where company_id = $1 and connection_id = $2 and contact_id = $3 and (not is_urgent or due_at > greatest(sqlc.arg(at)::timestamptz, paused_until));
 
 -- name: CloseTicketOnceSent :exec
 update messaging.outbox set closes_ticket = true where company_id = $1 and message_id = $2;
@@ -135,15 +135,17 @@ select count(*) >= sqlc.arg(least)::int from (
     and (select first.due_at from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id order by first.seq limit 1) <= sqlc.arg(at)::timestamptz
   limit sqlc.arg(least)::int) waiting;
 
--- name: DeleteOutboxEntryAndPhoneCopy :execrows
+-- name: DeleteOutboxEntryAndPhoneCopy :many
 -- Of a message that the network has accepted. A network may have reported it before as one that was
--- written on the phone: that copy goes.
-with copy as (delete from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.connection_id = sqlc.arg(connection_id)::bigint and m.remote_id = sqlc.arg(remote_id)::text and m.origin = 'phone')
-delete from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.message_id = sqlc.arg(message_id);
+-- written on the phone: that copy goes. The message is locked, and not returned if it was not in the
+-- outbox: whether its contact was anonymized meanwhile is known to later statements.
+with copy as (delete from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.connection_id = sqlc.arg(connection_id)::bigint and m.remote_id = any(sqlc.arg(remote_ids)::text[]) and m.origin = 'phone'),
+removed as (delete from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.message_id = sqlc.arg(message_id) returning o.company_id, o.message_id)
+select m.id from removed r join messaging.messages m on m.company_id = r.company_id and m.id = r.message_id for no key update of m;
 
 -- name: PostponeOutboxEntry :exec
 -- One that the network may have taken nevertheless stays marked.
-update messaging.outbox set due_at = sqlc.arg(due_at)::timestamptz, leased_until = null, handed_at = case when sqlc.arg(may_have_arrived)::boolean then handed_at end
+update messaging.outbox set due_at = sqlc.arg(due_at)::timestamptz, paused_until = sqlc.narg(paused_until), leased_until = null, handed_at = case when sqlc.arg(may_have_arrived)::boolean then handed_at end
 where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and leased_until = sqlc.arg(leased_until)::timestamptz;
 
 -- name: ReleaseOutboxEntries :exec
