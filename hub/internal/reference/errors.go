@@ -83,6 +83,9 @@ func errorCodes(op *huma.Operation, accepted rest.Credentials) map[string][]stri
 	if accepted.Key {
 		codes["403"] = append(codes["403"], "missing_scope", "integration_inactive")
 	}
+	if accepted.Key || accepted.Bearer && !acceptsSession(op) { // operators are no tenant's
+		codes["403"] = append(codes["403"], "tenant_suspended")
+	}
 	if slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == cursorParameter }) {
 		codes["422"] = append(slices.Clone(codes["422"]), "invalid_cursor")
 	}
