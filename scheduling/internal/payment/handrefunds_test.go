@@ -71,22 +71,24 @@ func TestRefundByHandOfACharge(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	id := bookForGuest(org, 0)
-	charge := org.OK(200, "POST", "/payments/pix", object{"appointment_id": id, "kind": "deposit"})
+	charge := org.OK(201, "POST", "/payments/pix", object{"appointment_id": id}) // for the price: cancelling refunds deposits only
 	path := "/payments/" + charge["id"].(string) + "/refund"
 	org.Refused(409, "nothing_to_refund", "POST", path, object{})
 	org.PayCharge(charge["txid"])
 	org.Transition(200, "cancel", id, object{})
-	require.Equal(t, 1, org.Count("scheduling.refunds where payment_id = $1 and done_at is null", charge["id"]))
+	require.Equal(t, []any{"paid", true}, []any{org.Appointment(id)["deposit_status"], org.Appointment(id)["needs_refund"]})
+	org.Exec(`insert into scheduling.refunds (org_id, id, payment_id, amount_cents, due_at) values ($1, $2, $2, 8000, now() + interval '10 years')`, org.ID, charge["id"])
 	org.Refused(409, "refund_under_way", "POST", path, object{})
 	org.Exec(`update scheduling.refunds set failed_at = $2 where payment_id = $1`, charge["id"], org.Hub.Clock.Now())
-	org.OK(200, "POST", path, object{"amount": 12})
-	org.OK(200, "POST", path, object{"amount": 8})
+	org.OK(200, "POST", path, object{"amount": 50})
+	require.Equal(t, true, org.Appointment(id)["needs_refund"])
+	org.OK(200, "POST", path, object{"amount": 30})
 	require.Equal(t, []any{"refunded", false}, []any{org.Appointment(id)["deposit_status"], org.Appointment(id)["needs_refund"]})
 	org.Exec(`insert into scheduling.provider_events (provider, event_id, charge_id, body, received_at, due_at) values ('sandbox', $1, $2, '', $3, $3)`,
 		"again "+id, charge["provider_payment_id"], org.Hub.Clock.Now())
 	org.RunJob("payments")
 	require.Equal(t, []any{"refunded", false}, []any{org.Appointment(id)["deposit_status"], org.Appointment(id)["needs_refund"]})
-	require.EqualValues(t, 20, org.OK(200, "GET", "/payments", nil)["total_refunded"])
+	require.EqualValues(t, 80, org.OK(200, "GET", "/payments", nil)["total_refunded"])
 }
 
 // One hand and many clicks refund the rest once.
