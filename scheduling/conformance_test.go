@@ -60,6 +60,7 @@ func resources(org *schedulingtest.Bookable) map[string]string {
 	ids["appointment"] = created["id"].(string)
 	ids["rule"] = org.List("/schedule-rules?professional_id=" + org.ProfessionalID)[0]["id"].(string)
 	ids["exception"] = org.OK(201, "POST", "/schedule-exceptions", object{"professional_id": org.ProfessionalID, "date": "2031-03-12", "exception_type": "block"})["id"].(string)
+	ids["payment"] = org.OK(201, "POST", "/payments", object{"client_id": org.ClientID, "amount": 80, "method": "cash"})["id"].(string)
 	ids["user"] = org.OK(200, "GET", "/auth/me", nil)["id"].(string)
 	paths := make(map[string]string)
 	for _, op := range org.Operations() {

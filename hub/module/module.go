@@ -283,8 +283,8 @@ type TenantEraser interface {
 // under the product's base.
 type PageProvider interface {
 	// Pages returns handlers by path: "/book/" includes everything below it. The
-	// client's address is [ClientIP] of the request's context. The response is sent
-	// after the handler has returned. By default it is not cacheable.
+	// client's address is [ClientIP] of the request's context. A page of a tenant takes
+	// a place with [EnterPage]. The response is sent after the handler has returned. By default it is not cacheable.
 	Pages() map[string]http.Handler
 }
 

@@ -341,7 +341,7 @@ func (s *Server) mountProduct(hostedProduct *hosted, operators *auth.Service, li
 	}
 	if pages, ok := hostedProduct.instance.(module.PageProvider); ok {
 		for path, handler := range pages.Pages() {
-			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
+			mountPage(s.app, path, s.options.Config.TrustedProxies, mounted.EnterPage, handler)
 		}
 	}
 	return nil

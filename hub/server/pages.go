@@ -19,12 +19,12 @@ const pageTime = 30 * time.Second
 
 // mountPage serves a product's page at the hub's root. A path that ends in a slash
 // includes everything below it. The handler has the client's address in
-// [module.ClientIP].
-func mountPage(app *fiber.App, path string, trusted []netip.Prefix, page http.Handler) {
+// [module.ClientIP] and takes a place with [module.EnterPage].
+func mountPage(app *fiber.App, path string, trusted []netip.Prefix, enter module.EnterFunc, page http.Handler) {
 	serve := func(c *fiber.Ctx) error {
 		ctx, cancel := contextFor(c, pageTime)
 		defer cancel()
-		ctx = module.WithClientIP(ctx, httpx.ClientIP(c, trusted))
+		ctx = module.WithPlaces(module.WithClientIP(ctx, httpx.ClientIP(c, trusted)), enter)
 		// Copies, because the server reuses its buffers for other requests.
 		r, err := http.NewRequestWithContext(ctx, c.Method(), strings.Clone(c.OriginalURL()), bytes.NewReader(bytes.Clone(c.Body())))
 		if err != nil || !strings.HasPrefix(r.URL.Path, "/") {

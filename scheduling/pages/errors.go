@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -28,7 +29,10 @@ type noticeView struct {
 func (p *pageRequest) errorPage(err error, header http.Header) reply {
 	text := p.messages()
 	var apiErr *hub.Error
-	errors.As(err, &apiErr)
+	if !errors.As(err, &apiErr) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) { // its time is over, or the hub stops
+		apiErr = hub.Errorf(hub.ErrUnavailable, "unavailable", "The page could not be made in time.").WithCause(err)
+		err = apiErr
+	}
 	code := ""
 	if apiErr != nil {
 		code = apiErr.Code

@@ -91,6 +91,7 @@ type pageStep struct {
 	get, post           func(*pageRequest) (reply, error)
 	indexed             bool // search engines may keep it
 	availableWhenClosed bool // it stays when the organization takes no bookings
+	postCallsOut        bool // its POST waits for the payment provider
 }
 
 // stepsByPath returns the pages of an organization by the rest of their path.
@@ -100,10 +101,10 @@ func stepsByPath() map[string]pageStep {
 		"professional":  {get: (*pageRequest).showProfessionals},
 		"day":           {get: (*pageRequest).showMonth},
 		"time":          {get: (*pageRequest).showDay},
-		"details":       {get: (*pageRequest).showDetails, post: (*pageRequest).book},
+		"details":       {get: (*pageRequest).showDetails, post: (*pageRequest).book, postCallsOut: true},
 		"done":          {get: (*pageRequest).showBooking, availableWhenClosed: true},
 		"calendar.ics":  {get: (*pageRequest).downloadCalendar, availableWhenClosed: true},
-		"pay":           {post: (*pageRequest).payDeposit, availableWhenClosed: true},
+		"pay":           {post: (*pageRequest).payDeposit, availableWhenClosed: true, postCallsOut: true},
 		"cancel":        {get: (*pageRequest).showCancel, post: (*pageRequest).cancel, availableWhenClosed: true},
 		stepUnsubscribe: {get: (*pageRequest).showUnsubscribe, post: (*pageRequest).unsubscribe, availableWhenClosed: true},
 		"move":          {get: (*pageRequest).showReschedule, post: (*pageRequest).reschedule, availableWhenClosed: true},
@@ -138,6 +139,11 @@ func (p *pageRequest) dispatch(r *http.Request, step pageStep, found bool) (repl
 	if err := allow(p.ctx); err != nil {
 		return reply{}, err
 	}
+	leave, err := module.EnterPage(p.ctx, p.slug, posted && step.postCallsOut)
+	if err != nil {
+		return reply{}, err
+	}
+	defer leave()
 	if err := p.loadOrganization(r.Header.Get("Accept-Language")); err != nil {
 		return reply{}, err
 	}

@@ -1,6 +1,7 @@
 package productapi
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 
 // How many requests of a tenant a process serves at once. A product has eight database connections,
 // and the hub's routes share ten with operators: users and anonymous callers of a tenant do not fill
-// them. Requests that call out hold a connection for moments only. HTML pages are not counted; they
-// have a rate by address. A browser that asks for more at once does not notice: the rest waits.
+// them. Requests that call out hold a connection for moments only. Pages of a tenant count as
+// operations without a login. A browser that asks for more at once does not notice: the rest waits.
 const (
 	maxUserRequests      = 4 // of a tenant's users
 	maxReports           = 2 // of a tenant: they read a whole year
@@ -49,13 +50,11 @@ func newGates() gates {
 func (g gates) enter(ctx huma.Context, info *requestInfo) (leave func(), err error) {
 	op, tenant := ctx.Operation(), info.caller.TenantID.String()
 	callsOut := op.Metadata[module.MetadataCallsOut] == true
-	switch slug := strings.ToLower(ctx.Param(paramSlug)); {
-	case !info.isKnown && slug == "" || info.key != nil:
+	switch {
+	case info.key != nil:
 		return func() {}, nil
-	case !info.isKnown && callsOut:
-		return g.anonymousCallsOut.Enter(ctx.Context(), slug)
 	case !info.isKnown:
-		return g.anonymous.Enter(ctx.Context(), slug)
+		return g.enterAnonymous(ctx.Context(), ctx.Param(paramSlug), callsOut)
 	case callsOut:
 		return g.callsOut.Enter(ctx.Context(), tenant)
 	case strings.HasPrefix(op.Path, interfacePath):
@@ -73,4 +72,20 @@ func (g gates) enter(ctx huma.Context, info *requestInfo) (leave func(), err err
 		return nil, err
 	}
 	return func() { leaveUsers(); leaveReports() }, nil
+}
+
+// enterAnonymous is [gates.enter] for a request without a login; "" names no tenant.
+func (g gates) enterAnonymous(ctx context.Context, slug string, callsOut bool) (leave func(), err error) {
+	switch slug = strings.ToLower(slug); {
+	case slug == "":
+		return func() {}, nil
+	case callsOut:
+		return g.anonymousCallsOut.Enter(ctx, slug)
+	}
+	return g.anonymous.Enter(ctx, slug)
+}
+
+// EnterPage takes a place for one of the product's pages; see [module.EnterPage].
+func (p *Product) EnterPage(ctx context.Context, slug string, callsOut bool) (leave func(), err error) {
+	return p.gates.enterAnonymous(ctx, slug, callsOut)
 }

@@ -25,6 +25,7 @@ func ResourceIDs(org *schedulingtest.Bookable) map[string]string {
 	ids["token"] = org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(3*24*3600*1e9))["cancel_token"].(string)
 	ids["rule"] = org.List("/schedule-rules?professional_id=" + org.ProfessionalID)[0]["id"].(string)
 	ids["exception"] = org.OK(201, "POST", "/schedule-exceptions", object{"professional_id": org.ProfessionalID, "date": "2026-03-12", "exception_type": "block"})["id"].(string)
+	ids["payment"] = org.OK(201, "POST", "/payments", object{"client_id": org.ClientID, "amount": 80, "method": "cash"})["id"].(string)
 	ids["user"] = org.OK(201, "POST", "/users", object{"name": "Edu", "email": "u-" + org.Email})["id"].(string)
 	config := org.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 5, "type": "free_service"}}})
 	ids["reward"] = config["rewards"].([]any)[0].(object)["id"].(string)

@@ -44,6 +44,7 @@ type Appointment struct {
 	DepositAmount    *booking.Cents        `json:"deposit_amount" doc:"Part of the price that is paid in advance; null: none"`
 	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid" doc:"How much of the price is paid"`
 	NeedsRefund      bool                  `json:"needs_refund" doc:"Money must be refunded by hand"`
+	EmailsWithheld   bool                  `json:"emails_withheld" doc:"The last e-mail to the client was left out, because the address got too many about online bookings. None follows, also no reminder, until staff or the client change the appointment"`
 	Version          int                   `json:"version" doc:"Send it as If-Match to change only what you have seen"`
 	Overbooked       bool                  `json:"overbooked" doc:"Booked although the time was taken"`
 	Client           NamedClient           `json:"client" doc:"Who comes, in short"`
@@ -123,7 +124,7 @@ func toAppointment(row store.AppointmentDetail, zone *time.Location) Appointment
 		Status: row.Status, Source: row.Source, Notes: row.Notes, Locale: row.Locale, Reason: row.CancelReason, CancelledBy: row.CancelledBy,
 		CancelledAt: inZone(row.CancelledAt, zone), ConfirmedAt: inZone(row.ConfirmedAt, zone), CompletedAt: inZone(row.CompletedAt, zone), NoShowAt: inZone(row.NoShowAt, zone),
 		RescheduledCount: row.RescheduledCount, OriginalStartAt: inZone(row.OriginalStartAt, zone), DepositStatus: row.DepositStatus, DepositAmount: row.DepositCents,
-		PaymentStatus: booking.PaymentStatusOf(row.PriceCents, row.PaidCents), NeedsRefund: row.NeedsRefund, Version: row.Version, Overbooked: row.Overbooked,
+		PaymentStatus: booking.PaymentStatusOf(row.PriceCents, row.PaidCents), NeedsRefund: row.NeedsRefund, EmailsWithheld: row.EmailsWithheld, Version: row.Version, Overbooked: row.Overbooked,
 		Client: NamedClient{row.ClientID, row.ClientName, row.ClientPhone}, Professional: NamedProfessional{row.ProfessionalID, row.ProfessionalName},
 		Service: NamedService{row.ServiceID, row.ServiceName, row.ServiceColor}, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}

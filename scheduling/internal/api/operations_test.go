@@ -32,6 +32,7 @@ var bodies = map[string]string{
 	"clients.update":             `{"name":"Davi"}`,
 	"remarketing.start":          `{"dry_run":true}`,
 	"payments.create":            `{"appointment_id":"{appointment}","client_id":"{client}","amount":1,"method":"cash"}`,
+	"payments.refund":            `{"amount":1}`,
 	"payments.pix":               `{"appointment_id":"{appointment}","client_id":"{client}","amount":1}`,
 	"users.create":               `{"name":"Edu","email":"edu-{slug}@example.com"}`,
 	"users.update":               `{"name":"Edu"}`,

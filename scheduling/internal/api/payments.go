@@ -174,3 +174,36 @@ func resolvePayer(ctx context.Context, tx *store.Tx, payment *store.NewPayment) 
 	_, err := tx.LoadClient(ctx, payment.Org, payment.Client)
 	return err
 }
+
+type refundPaymentInput struct {
+	ID             uuid.UUID `path:"id" format:"uuid" doc:"Payment of which money went back"`
+	IdempotencyKey string    `header:"Idempotency-Key" minLength:"1" maxLength:"255" doc:"The same request with the same key records one refund, for 24 hours"`
+	Body           struct {
+		Amount optional[booking.Cents] `json:"amount,omitempty" exclusiveMinimum:"0" maximum:"99999999.99" doc:"What went back, above 0; absent: what is left of the payment"`
+	} `nameHint:"RefundByHand"`
+}
+
+// refundPayment records that staff gave money back. It moves none.
+func (a *API) refundPayment(ctx context.Context, in *refundPaymentInput) (*struct{ Body Payment }, error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	amount := in.Body.Amount.Pointer()
+	var errs fieldErrors
+	if amount != nil {
+		errs.Check(*amount > 0 && *amount <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+		errs.checkAmount(amount, org.Currency, "body.amount")
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	idempotency, err := newIdempotencyKey("payments.refund "+in.ID.String(), in.IdempotencyKey, &in.Body)
+	if err != nil {
+		return nil, err
+	}
+	refunded, err := a.store.RecordPayment(ctx, org.ID, idempotency, func(tx *store.Tx) (store.PaymentDetail, error) {
+		return tx.RecordRefund(ctx, org, store.RefundByHand{Payment: in.ID, Amount: amount, By: currentActor(ctx).User})
+	})
+	return &struct{ Body Payment }{toPayment(refunded, org.Zone)}, err
+}

@@ -144,6 +144,7 @@ func (a *API) paymentRoutes() []rest.Route {
 		rest.Get(prefix+"/payments", rest.User, 200, "payments.list", "Monthly statement", handle(a.listPayments)),
 		rest.Post(prefix+"/payments", rest.User, 201, "payments.create", "Record a payment", rest.WithErrors(handle(a.createPayment), 404)),
 		rest.Post(prefix+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.CallingOut(rest.WithSuccessStatus(rest.WithErrors(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already"))),
+		rest.Post(prefix+"/payments/{id}/refund", rest.Admin, 200, "payments.refund", "Record a refund that was made by hand", handle(a.refundPayment)),
 		rest.Post(prefix+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receiveProviderWebhook), 401)),
 
 		rest.Get(prefix+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.WithErrors(bindReport(a.getDashboard), 404)),

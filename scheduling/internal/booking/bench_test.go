@@ -33,7 +33,7 @@ func busyMonth(b *testing.B) (*time.Location, Limits, Date, Date, []Calendar) {
 func BenchmarkMonth50Professionals10000Appointments(b *testing.B) {
 	loc, limits, first, last, calendars := busyMonth(b)
 	for b.Loop() {
-		days := FreeDays(loc, limits, first, last, calendars)
+		days := freeDays(b, loc, limits, first, last, calendars)
 		if days[1].Free == 0 {
 			b.Fatal("no slot")
 		}

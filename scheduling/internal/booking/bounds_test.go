@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -297,6 +298,38 @@ func TestFull(t *testing.T) {
 	require.False(t, (&Calendar{}).Full(time.UTC, date))
 }
 
+// freeDays is [FreeDays] of a request that goes on.
+func freeDays(t testing.TB, loc *time.Location, limits Limits, first, last Date, calendars []Calendar) []DayFree {
+	t.Helper()
+	days, err := FreeDays(t.Context(), loc, limits, first, last, calendars)
+	require.NoError(t, err)
+	return days
+}
+
+// countdown is a context that is cancelled once it was asked so many times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Nothing more is computed for a request that was abandoned.
+func TestFreeDaysOfAbandonedRequest(t *testing.T) {
+	t.Parallel()
+	date := NewDate(2026, 3, 2)
+	ctx := &countdown{Context: t.Context(), left: 2}
+	days, err := FreeDays(ctx, time.UTC, Limits{}, date, date+30, make([]Calendar, 500))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Nil(t, days)
+	require.Equal(t, -1, ctx.left, "it is asked for each calendar, and not again")
+}
+
 // Whole days are summed up from the first to the last, both included.
 func TestFreeDaysBounds(t *testing.T) {
 	t.Parallel()
@@ -305,9 +338,9 @@ func TestFreeDaysBounds(t *testing.T) {
 		Offer: Offer{Duration: time.Hour, Capacity: 1},
 		Rules: []Rule{{Weekday: date.Weekday(), Start: 9 * 60, End: 11 * 60, Active: true}, {Weekday: date.Weekday() + 1, Start: 9 * 60, End: 10 * 60, Active: true}},
 	}}
-	require.Empty(t, FreeDays(time.UTC, Limits{}, date, date-1, calendars))
-	require.Equal(t, []DayFree{{Date: date, Free: 2, First: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}}, FreeDays(time.UTC, Limits{}, date, date, calendars))
-	days := FreeDays(time.UTC, Limits{LastDate: &date}, date, date+1, calendars)
+	require.Empty(t, freeDays(t, time.UTC, Limits{}, date, date-1, calendars))
+	require.Equal(t, []DayFree{{Date: date, Free: 2, First: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}}, freeDays(t, time.UTC, Limits{}, date, date, calendars))
+	days := freeDays(t, time.UTC, Limits{LastDate: &date}, date, date+1, calendars)
 	require.Equal(t, []int{2, 0}, []int{days[0].Free, days[1].Free}, "no slot behind the last date")
 	slots := Alternatives(time.UTC, Limits{}, time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC), 2, calendars)
 	require.Equal(t, "[2026-03-02T10:00:00Z 2026-03-03T09:00:00Z]", fmt.Sprint(startsOf(slots)))

@@ -177,7 +177,7 @@ func TestAvailabilityCases(t *testing.T) {
 			// The whole month around it agrees, whatever its other days hold.
 			first, last, err := ParseMonth(test.Date[:7])
 			require.NoError(t, err)
-			for _, free := range FreeDays(loc, limits, first, last, calendars) {
+			for _, free := range freeDays(t, loc, limits, first, last, calendars) {
 				require.Len(t, FreeSlots(loc, limits, free.Date, calendars), free.Free, free.Date)
 				if free.Date == date && free.Free > 0 {
 					require.Equal(t, test.Expected[0].StartAt, inCaseForm([]Slot{{Start: free.First}})[0].StartAt)

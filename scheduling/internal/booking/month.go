@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"context"
 	"math/bits"
 	"time"
 )
@@ -13,14 +14,17 @@ type DayFree struct {
 }
 
 // FreeDays sums up the days first to last, all of them in order. Each day's count
-// agrees with [FreeSlots].
-func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []Calendar) []DayFree {
+// agrees with [FreeSlots]. It takes long for many calendars, so it ends with ctx.
+func FreeDays(ctx context.Context, loc *time.Location, limits Limits, first, last Date, calendars []Calendar) ([]DayFree, error) {
 	if last < first {
-		return nil
+		return nil, nil
 	}
 	finder := newSlotFinder(loc, limits, first, last)
 	marks := newMarks(&finder.zone, first, last)
 	for i := range calendars {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		finder.loadCalendar(&calendars[i])
 		for date := first; date <= last; date++ {
 			starts := marks.wordsOf(date)
@@ -35,7 +39,7 @@ func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []C
 	for date := first; date <= last; date++ {
 		days = append(days, marks.summarize(&finder.zone, date))
 	}
-	return days
+	return days, nil
 }
 
 // startMarks has one bit for every minute of some days: is there a slot that starts

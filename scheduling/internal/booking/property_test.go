@@ -83,7 +83,7 @@ func TestMonthAgreesWithItsDays(t *testing.T) {
 	eachScene(t, 3, func(s scene, _ *draws) {
 		for _, calendars := range [][]Calendar{s.calendars[:1], s.calendars} {
 			first := s.date - 1
-			month := FreeDays(s.loc, s.limits, first, s.date+1, calendars)
+			month := freeDays(t, s.loc, s.limits, first, s.date+1, calendars)
 			require.Len(t, month, 3)
 			for i, free := range month {
 				slots := FreeSlots(s.loc, s.limits, first+Date(i), calendars)

@@ -213,7 +213,7 @@ func TestOrderOfBusyTimesDoesNotMatter(t *testing.T) {
 func TestEmptyRanges(t *testing.T) {
 	t.Parallel()
 	m := setupMonday(t)
-	require.Nil(t, FreeDays(m.loc, m.limits, m.date, m.date-1, []Calendar{m.cal}))
+	require.Nil(t, freeDays(t, m.loc, m.limits, m.date, m.date-1, []Calendar{m.cal}))
 	require.Empty(t, FreeSlots(m.loc, m.limits, m.date, nil))
 	m.cal.Offer.Duration = 0
 	require.Empty(t, m.starts())

@@ -55,6 +55,7 @@ type Data struct {
 	Reference       string // of a request elsewhere
 	Message         string // of a campaign; "" = the standard text
 	UnsubscribeURL  string // link to withdraw marketing consent
+	EmailWithheld   bool   // the client was not written to: the address got too many e-mails
 	ClientIDs       []string
 	Unsure          string // why it is not sure which client a deleted patient is; see store.AmbiguousErasure
 }

@@ -19,7 +19,8 @@ func TestExpiredRowsAreDeleted(t *testing.T) {
 	org.OK(200, "PUT", "/organization", object{"slug": org.Slug + "-new"})
 	org.Guest().OK(201, "POST", "/public/book/"+org.Slug+"/hold", object{"service_id": org.ServiceID, "start_at": org.At(time.Hour)})
 	org.BookWithProof(org.BookingBody(2 * time.Hour))
-	tables := []string{"refresh_tokens", "mailed_tokens", "login_failures", "idempotency", "old_slugs", "holds", "spent_proofs"}
+	org.WaitForJobs()
+	tables := []string{"refresh_tokens", "mailed_tokens", "login_failures", "idempotency", "old_slugs", "holds", "spent_proofs", "booking_emails"}
 	org.RunJob("cleanup")
 	org.RunJob("expired-logins")
 	for _, table := range tables {

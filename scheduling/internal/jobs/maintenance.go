@@ -190,6 +190,7 @@ func (m *Maintenance) deleteExpiredRows(ctx context.Context) error {
 		{"spent proofs", m.store.DeleteExpiredProofs, 0},
 		{"old slugs", m.store.DeleteExpiredSlugs, slugRetention},
 		{"provider events", m.store.DeleteProcessedProviderEvents, providerEventRetention},
+		{"counted e-mails", m.store.DeleteOldBookingEmails, store.BookingEmailPeriod},
 		{"waitlist entries", m.store.DeletePastWaitlistEntries, waitlistRetention},
 	} {
 		if _, err := cleanup.deleteOld(ctx, now.Add(-cleanup.retention)); err != nil {

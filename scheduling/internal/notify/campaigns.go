@@ -27,6 +27,8 @@ const (
 	maxSilentTexts = 3
 	// campaignRetry is the time between two passes through a campaign of several turns.
 	campaignRetry = 5 * time.Minute
+	// minCampaignPause and maxCampaignPause bound the pause that a messaging product asks for.
+	minCampaignPause, maxCampaignPause = time.Minute, time.Hour
 	// campaignTTL is how long sending the messages of a campaign is retried.
 	campaignTTL = 7 * 24 * time.Hour
 )
@@ -47,6 +49,7 @@ type campaignTurn struct {
 	usesMessaging bool
 	silentTexts   int
 	failed        int
+	nextPass      time.Time // when the messaging product takes texts again; zero: it did not say
 }
 
 // SendCampaign sends waiting messages of a campaign: those of one turn. Each message is settled
@@ -72,7 +75,7 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 		return store.IgnoreNotFound(err)
 	}
 	expired := n.host.Now().Sub(campaign.CreatedAt) > campaignTTL
-	turn := campaignTurn{}
+	turn := campaignTurn{nextPass: run.NextPass}
 	if turn.peer, turn.usesMessaging, err = n.findMessagingIntegration(ctx, org.ID, useRemarketing); err != nil {
 		return err
 	}
@@ -103,22 +106,39 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 	return n.endTurn(ctx, run, clients, turn)
 }
 
+// requestedPause returns how long the messaging product asks to wait, 0 where it does not say.
+func requestedPause(err error) time.Duration {
+	var limited *hub.Error
+	if !errors.As(err, &limited) {
+		return 0
+	}
+	return limited.RetryAfter
+}
+
 // endTurn has the next turn of a campaign follow, which goes on behind the last client of this
-// one. After the last turn of a pass, what failed is sent in another pass, after a while.
+// one. After the last turn of a pass, what failed is sent in another pass, after a while
+// or when the messaging product takes texts again.
 func (n *Notifier) endTurn(ctx context.Context, run store.CampaignRun, clients []uuid.UUID, turn campaignTurn) error {
 	if len(clients) == campaignBatch {
-		run.After, run.Silent = clients[campaignBatch-1], turn.silentTexts >= maxSilentTexts
+		run.After, run.Silent, run.NextPass = clients[campaignBatch-1], turn.silentTexts >= maxSilentTexts, turn.nextPass
 		return n.store.ContinueCampaign(ctx, run, time.Time{})
 	}
-	if run.After != uuid.Nil { // the job would repeat only this turn
+	pass := store.CampaignRun{Org: run.Org, Campaign: run.Campaign}
+	switch {
+	case run.After != uuid.Nil: // the job would repeat only this turn
 		failed, err := n.store.PendingCampaignMessages(ctx, dbgen.PendingCampaignMessagesParams{OrgID: run.Org, CampaignID: run.Campaign, RowLimit: 1})
 		if err != nil {
 			return err
 		}
 		if len(failed) > 0 {
-			return n.store.ContinueCampaign(ctx, store.CampaignRun{Org: run.Org, Campaign: run.Campaign}, n.host.Now().Add(campaignRetry))
+			if turn.nextPass.IsZero() {
+				turn.nextPass = n.host.Now().Add(campaignRetry)
+			}
+			return n.store.ContinueCampaign(ctx, pass, turn.nextPass)
 		}
-	} else if turn.failed > 0 {
+	case turn.failed > 0 && !turn.nextPass.IsZero():
+		return n.store.ContinueCampaign(ctx, pass, turn.nextPass)
+	case turn.failed > 0:
 		return fmt.Errorf("sending a campaign: %d messages failed", turn.failed)
 	}
 	return n.store.SetCampaignDoneAt(ctx, dbgen.SetCampaignDoneAtParams{Now: n.host.Now(), OrgID: run.Org, ID: run.Campaign})
@@ -170,6 +190,9 @@ func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignM
 	}
 	if outcome.Limited {
 		turn.silentTexts = maxSilentTexts
+		if asked := requestedPause(err); asked > 0 {
+			turn.nextPass = n.host.Now().Add(min(max(asked, minCampaignPause), maxCampaignPause))
+		}
 	}
 	if isRefusal(err) {
 		n.host.Log.Warn("the messaging product refuses a campaign message", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)

@@ -129,3 +129,41 @@ func TestCampaignOfLimitedProduct(t *testing.T) {
 	require.EqualValues(t, 30, over(large, first)["sent"])
 	require.Len(t, m.messages(), 32)
 }
+
+// pausedUntil waits until the only turn of the campaigns is due after a pause.
+func pausedUntil(org *schedulingtest.Bookable, pause time.Duration) {
+	org.T.Helper()
+	waitingRun(org)
+	var due time.Time
+	require.NoError(org.T, org.Hub.Host.Pool.QueryRow(org.T.Context(), `select due_at from hub.jobs where job = 'campaigns'`).Scan(&due))
+	require.WithinDuration(org.T, org.Hub.Clock.Now().Add(pause), due, time.Second)
+}
+
+// A campaign waits as long as the product asks, from a minute to an hour, whether it has one
+// turn or several.
+func TestCampaignWaitsAsAsked(t *testing.T) {
+	t.Parallel()
+	limited := func(wait time.Duration) error {
+		err := hub.Errorf(hub.ErrPeer, hub.CodePeerRateLimited, "too many")
+		err.RetryAfter = wait
+		return err
+	}
+	large, small, first, second, m := turns(t, limited(20*time.Minute))
+	require.EqualValues(t, 1, over(small, second)["sent"])
+	pausedUntil(large, 20*time.Minute)
+	require.Len(t, m.messages(), 2)
+	large.Hub.Clock.Advance(20 * time.Minute)
+	require.EqualValues(t, 30, over(large, first)["sent"])
+
+	consenting(small, "Bia", object{"phone": "+5511900003334"})
+	for i, test := range []struct{ asked, kept time.Duration }{{2 * time.Second, time.Minute}, {20 * time.Minute, 20 * time.Minute}, {5 * time.Hour, time.Hour}} {
+		small.AdvanceClock(61 * 24 * time.Hour)
+		m.mu.Lock()
+		m.fails = []error{limited(test.asked)}
+		m.mu.Unlock()
+		id := small.OK(202, "POST", campaigns, object{})["id"]
+		pausedUntil(small, test.kept)
+		small.AdvanceClock(test.kept)
+		require.NotZero(t, over(small, id)["sent"], i)
+	}
+}

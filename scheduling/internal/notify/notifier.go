@@ -120,12 +120,8 @@ func (n *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 		if !notification.PreviousStart.IsZero() {
 			data.PreviousStart = notification.PreviousStart.In(org.Zone)
 		}
-		if kind, files, err := n.clientEmail(ctx, tx, org, appointment, notification, contact, &data); err != nil {
+		if err := n.sendClientEmail(ctx, tx, org, appointment, notification, contact, &data); err != nil {
 			return err
-		} else if kind != "" {
-			if _, err := n.sendEmail(ctx, tx, org, envelope{to: contact.Email, locale: clientLocale(org, appointment), clientID: appointment.ClientID, attachments: files}, kind, data); err != nil {
-				return err
-			}
 		}
 		data.Client = appointment.ClientName
 		kind := staffEmailKind(notification)
@@ -140,6 +136,25 @@ func (n *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 		}
 		return nil
 	})
+}
+
+// sendClientEmail sends the client's e-mail about a change, if one is due and the address did not
+// get too many.
+func (n *Notifier) sendClientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment store.AppointmentDetail, notification store.Notification, contact store.AppointmentRecipient, data *emails.Data) error {
+	kind, files, err := n.clientEmail(ctx, tx, org, appointment, notification, contact, data)
+	if err != nil || kind == "" {
+		return err
+	}
+	admitted, err := tx.AdmitBookingEmail(ctx, appointment, notification.By, contact.Email)
+	if err != nil {
+		return err
+	}
+	if !admitted {
+		data.EmailWithheld = true
+		return nil
+	}
+	_, err = n.sendEmail(ctx, tx, org, envelope{to: contact.Email, locale: clientLocale(org, appointment), clientID: appointment.ClientID, attachments: files}, kind, *data)
+	return err
 }
 
 // clientEmail chooses the client's e-mail for a change by the appointment's current
@@ -286,6 +301,12 @@ func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.Waitl
 			Business: org.Name, Client: name, Service: availability.Offers[0].Service.Name, Professional: availability.Offers[0].ProfessionalName,
 			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Address: pointer.ValueOrZero(org.Address),
 			Link: n.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
+		}
+		if entry.ContactEmail != nil { // else staff know the address
+			admitted, err := tx.AdmitEmailToStranger(ctx, org.ID, email)
+			if err != nil || !admitted { // the entry stays
+				return err
+			}
 		}
 		offered, err := tx.SetWaitlistOffered(ctx, dbgen.SetWaitlistOfferedParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})
 		if err != nil || offered == 0 {

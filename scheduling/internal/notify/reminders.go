@@ -61,6 +61,9 @@ func (n *Notifier) sendEmailReminder(ctx context.Context, due store.DueReminder)
 		return err
 	}
 	return n.store.SendReminder(ctx, due, func(tx *store.Tx, reminder store.ReminderDetails) (bool, error) {
+		if reminder.EmailsWithheld { // its address may be a stranger's, who got too many
+			return false, nil
+		}
 		return n.sendEmail(ctx, tx, org, envelope{to: reminder.Contact.Email, locale: clientLocale(org, reminder.AppointmentDetail), clientID: reminder.ClientID}, emails.Reminder, n.appointmentData(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	})
 }

@@ -167,7 +167,10 @@ func (s *Service) FreeDays(ctx context.Context, view View, choice Choice, first,
 		return nil, err
 	}
 	_, calendars, err := s.LoadCalendars(ctx, view, choice, first, last)
-	return booking.FreeDays(view.Org.Zone, view.Limits, first, last, calendars), err
+	if err != nil {
+		return nil, err
+	}
+	return booking.FreeDays(ctx, view.Org.Zone, view.Limits, first, last, calendars)
 }
 
 // Range of [Service.NextFreeDay] and the days it loads per query.

@@ -13,7 +13,7 @@ func ResourceKind(path string) string {
 	for part, kind := range map[string]string{
 		"/api/v1/services/": "service", "/api/v1/professionals/": "professional", "/schedule-rules/copy": "professional",
 		"/schedule-rules/{": "rule", "/schedule-exceptions/": "exception", "/api/v1/appointments/": "appointment",
-		"/clients/{": "client", "/users/": "user", "/api-keys/": "key", "/integrations/{": "integration", "/webhook-logs/{": "delivery", "/calendar/{": "professional",
+		"/clients/{": "client", "/users/": "user", "/api-keys/": "key", "/integrations/{": "integration", "/webhook-logs/{": "delivery", "/calendar/{": "professional", "/payments/{id}": "payment",
 	} {
 		if strings.Contains(path, part) {
 			return kind

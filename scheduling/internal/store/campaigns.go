@@ -88,8 +88,9 @@ func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaig
 type CampaignRun struct {
 	Org      uuid.UUID `json:"org_id"`
 	Campaign uuid.UUID `json:"campaign_id"`
-	After    uuid.UUID `json:"after,omitzero"`  // the client that the turn before ended with
-	Silent   bool      `json:"silent,omitzero"` // no more texts in this pass
+	After    uuid.UUID `json:"after,omitzero"`     // the client that the turn before ended with
+	Silent   bool      `json:"silent,omitzero"`    // no more texts in this pass
+	NextPass time.Time `json:"next_pass,omitzero"` // when the messaging product takes texts again; zero: it did not say
 }
 
 // ContinueCampaign enqueues a turn of a campaign, behind the campaigns that wait. at is when it is

@@ -20,9 +20,10 @@ import (
 //  3. a hold that a booking or another hold replaces
 //  4. professionals' time ([Tx.LockProfessionalTime]), the lowest id first; if any
 //     professional will do, one at a time, released before the next: [Tx.tryPlacement]
-//  5. the appointment's row
-//  6. rows of payments, charges and refunds
-//  7. the client's row
+//  5. the recipient of an e-mail about a booking ([Tx.AdmitEmailToStranger])
+//  6. the appointment's row
+//  7. rows of payments, charges and refunds
+//  8. the client's row
 //
 // Rows that others refer to are locked "for no key update". A plain "for update" also
 // waits for transactions that only inserted a reference to the row, and that may be

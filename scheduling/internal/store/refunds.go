@@ -2,22 +2,26 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// applyRefund records the refunded amount of a payment.
+// applyRefund records the refunded amount of a payment: refunded is what its provider says. What
+// staff gave back is beside that.
 func (t *Tx) applyRefund(ctx context.Context, payment Payment, appointment *Appointment, refunded booking.Cents) error {
-	refundedByUs, err := t.SumCompletedRefunds(ctx, payment.OrgID, payment.ID)
+	sums, err := t.SumRefunds(ctx, payment.OrgID, payment.ID)
 	if err != nil {
 		return err
 	}
-	refunded = min(max(refunded, booking.Cents(refundedByUs)), payment.AmountCents)
+	refunded = min(max(refunded, booking.Cents(sums.ByProvider))+booking.Cents(sums.ByHand), payment.AmountCents)
 	increase := refunded - payment.RefundedCents
 	if increase <= 0 {
 		return nil
@@ -80,4 +84,96 @@ func (s *Store) changeRefund(ctx context.Context, operation string, org uuid.UUI
 		}
 		return tx.updateNeedsRefund(ctx, org, *appointment)
 	})
+}
+
+// RefundByHand is money of a payment that staff gave back.
+type RefundByHand struct {
+	Payment uuid.UUID
+	Amount  *booking.Cents // nil: what is left of the payment
+	By      *uuid.UUID     // user
+}
+
+// RecordRefund records that staff gave money back, beside the payment provider. Without the money,
+// above it, and while the provider is refunding it is a [hub.ErrConflict].
+func (t *Tx) RecordRefund(ctx context.Context, org Org, refund RefundByHand) (PaymentDetail, error) {
+	found, err := t.PaymentByID(ctx, org.ID, refund.Payment)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return PaymentDetail{}, hub.NotFound("Payment")
+	}
+	if err != nil {
+		return PaymentDetail{}, err
+	}
+	var appointment *Appointment
+	if found.AppointmentID != nil {
+		locked, err := t.lockForChange(ctx, AppointmentChange{Org: org, ID: *found.AppointmentID}, nil)
+		if err != nil {
+			return PaymentDetail{}, err
+		}
+		appointment = &locked
+	}
+	payment, err := t.LockPayment(ctx, org.ID, refund.Payment)
+	if err != nil {
+		return PaymentDetail{}, err
+	}
+	amount, err := t.checkRefundByHand(ctx, payment, refund.Amount)
+	if err != nil {
+		return PaymentDetail{}, err
+	}
+	err = t.CreateRefundByHand(ctx, dbgen.CreateRefundByHandParams{OrgID: org.ID, ID: NewID(), PaymentID: payment.ID, AmountCents: amount, Now: t.now, CreatedBy: refund.By})
+	if err != nil {
+		return PaymentDetail{}, err
+	}
+	byProvider, err := t.refundedByProvider(ctx, payment, amount)
+	if err != nil {
+		return PaymentDetail{}, err
+	}
+	if err := t.applyRefund(ctx, payment, appointment, byProvider); err != nil {
+		return PaymentDetail{}, err
+	}
+	if appointment != nil {
+		if err := t.endRefundedDeposit(ctx, appointment); err != nil {
+			return PaymentDetail{}, err
+		}
+		if err := t.updateNeedsRefund(ctx, org.ID, appointment.ID); err != nil {
+			return PaymentDetail{}, err
+		}
+	}
+	return t.PaymentByID(ctx, org.ID, payment.ID)
+}
+
+// checkRefundByHand returns how much of a locked payment goes back; nil is what is left of it.
+func (t *Tx) checkRefundByHand(ctx context.Context, payment Payment, asked *booking.Cents) (booking.Cents, error) {
+	left := payment.AmountCents - payment.RefundedCents
+	if payment.PaidAt == nil || left <= 0 {
+		return 0, hub.Errorf(hub.ErrConflict, "nothing_to_refund", "This payment has no money that could go back.")
+	}
+	sums, err := t.SumRefunds(ctx, payment.OrgID, payment.ID)
+	switch {
+	case err != nil:
+		return 0, err
+	case sums.UnderWay:
+		return 0, hub.Errorf(hub.ErrConflict, "refund_under_way", "The payment provider is refunding this payment: wait until it is done or has failed.")
+	case asked == nil:
+		return left, nil
+	case *asked > left:
+		return 0, hub.Errorf(hub.ErrConflict, "refund_exceeds_payment", "Only %s of this payment are left.", left)
+	}
+	return *asked, nil
+}
+
+// refundedByProvider returns what the provider has refunded of a payment, as far as it is known: all
+// that was refunded but by hand. recorded is what has just been recorded.
+func (t *Tx) refundedByProvider(ctx context.Context, payment Payment, recorded booking.Cents) (booking.Cents, error) {
+	sums, err := t.SumRefunds(ctx, payment.OrgID, payment.ID)
+	return max(0, payment.RefundedCents+recorded-booking.Cents(sums.ByHand)), err
+}
+
+// endRefundedDeposit marks the deposit of a cancelled appointment as refunded once all of its money
+// went back, whatever payments the deposit was of.
+func (t *Tx) endRefundedDeposit(ctx context.Context, appointment *Appointment) error {
+	if appointment.Status != booking.Cancelled || appointment.DepositStatus != booking.DepositPaid || appointment.PaidCents > 0 {
+		return nil
+	}
+	appointment.DepositStatus = booking.DepositRefunded
+	return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 }

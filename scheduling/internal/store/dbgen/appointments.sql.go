@@ -14,7 +14,7 @@ import (
 )
 
 const appointmentByID = `-- name: AppointmentByID :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and id = $2
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color, emails_withheld from scheduling.appointment_details where org_id = $1 and id = $2
 `
 
 func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (AppointmentDetail, error) {
@@ -58,12 +58,13 @@ func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.ProfessionalName,
 		&i.ServiceName,
 		&i.ServiceColor,
+		&i.EmailsWithheld,
 	)
 	return i, err
 }
 
 const appointmentBySource = `-- name: AppointmentBySource :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details d where d.org_id = $1
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color, emails_withheld from scheduling.appointment_details d where d.org_id = $1
 and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = any($2::text[]) limit 1)
 `
 
@@ -109,6 +110,7 @@ func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sour
 		&i.ProfessionalName,
 		&i.ServiceName,
 		&i.ServiceColor,
+		&i.EmailsWithheld,
 	)
 	return i, err
 }
@@ -133,7 +135,7 @@ func (q *Queries) AppointmentRecipient(ctx context.Context, orgID uuid.UUID, iD 
 }
 
 const appointmentsOfClients = `-- name: AppointmentsOfClients :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color, emails_withheld from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
 and (cardinality($3::text[]) = 0 or status = any($3::text[]))
 order by start_at desc, id limit $4::int
 `
@@ -197,6 +199,7 @@ func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfC
 			&i.ProfessionalName,
 			&i.ServiceName,
 			&i.ServiceColor,
+			&i.EmailsWithheld,
 		); err != nil {
 			return nil, err
 		}
@@ -380,7 +383,7 @@ func (q *Queries) EditAppointment(ctx context.Context, arg EditAppointmentParams
 }
 
 const feedAppointments = `-- name: FeedAppointments :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color, emails_withheld from scheduling.appointment_details where org_id = $1 and professional_id = $2
 and start_at >= $3::timestamptz and start_at < $4::timestamptz
 and (status <> 'cancelled' or cancelled_at >= $5::timestamptz)
 order by start_at < $6::timestamptz, case when start_at >= $6 then start_at end, start_at desc, id
@@ -453,6 +456,7 @@ func (q *Queries) FeedAppointments(ctx context.Context, arg FeedAppointmentsPara
 			&i.ProfessionalName,
 			&i.ServiceName,
 			&i.ServiceColor,
+			&i.EmailsWithheld,
 		); err != nil {
 			return nil, err
 		}
@@ -517,7 +521,7 @@ func (q *Queries) InsertHistoryEntry(ctx context.Context, arg InsertHistoryEntry
 }
 
 const listAppointments = `-- name: ListAppointments :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color, emails_withheld from scheduling.appointment_details where org_id = $1
 and ($2::timestamptz is null or start_at >= $2)
 and ($3::timestamptz is null or start_at < $3)
 and (cardinality($4::text[]) = 0 or status = any($4::text[]))
@@ -596,6 +600,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 			&i.ProfessionalName,
 			&i.ServiceName,
 			&i.ServiceColor,
+			&i.EmailsWithheld,
 		); err != nil {
 			return nil, err
 		}
@@ -676,7 +681,7 @@ func (q *Queries) ListHistory(ctx context.Context, orgID uuid.UUID, appointmentI
 }
 
 const lockAppointment = `-- name: LockAppointment :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email, locale, source_hash, deposit_left_to_staff from scheduling.appointments where org_id = $1 and id = $2 for no key update
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email, locale, source_hash, deposit_left_to_staff, emails_withheld from scheduling.appointments where org_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Appointment, error) {
@@ -723,12 +728,13 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.Locale,
 		&i.SourceHash,
 		&i.DepositLeftToStaff,
+		&i.EmailsWithheld,
 	)
 	return i, err
 }
 
 const overlappingAppointments = `-- name: OverlappingAppointments :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color, emails_withheld from scheduling.appointment_details where org_id = $1 and professional_id = $2
 and status in ('scheduled', 'confirmed') and start_at < $3::timestamptz and end_at > $4::timestamptz order by start_at, id limit 200
 `
 
@@ -791,6 +797,7 @@ func (q *Queries) OverlappingAppointments(ctx context.Context, arg OverlappingAp
 			&i.ProfessionalName,
 			&i.ServiceName,
 			&i.ServiceColor,
+			&i.EmailsWithheld,
 		); err != nil {
 			return nil, err
 		}

@@ -154,7 +154,7 @@ with money as (
         coalesce((select sum(r.amount_cents) from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id
             and r.done_at is null and r.failed_at is null), 0) as under_way,
         coalesce((select sum(r.amount_cents) from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id
-            and (r.done_at is not null or r.failed_at is not null)), 0) as requested,
+            and not r.by_hand and (r.done_at is not null or r.failed_at is not null)), 0) as requested,
         exists (select from scheduling.refunds r where r.org_id = p.org_id and r.payment_id = p.id and r.done_at is null
             and r.failed_at is not null) as stuck
     from scheduling.payments p left join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id

@@ -54,6 +54,7 @@ type Appointment struct {
 	Locale             *string
 	SourceHash         []byte
 	DepositLeftToStaff bool
+	EmailsWithheld     bool
 }
 
 type AppointmentDetail struct {
@@ -94,6 +95,7 @@ type AppointmentDetail struct {
 	ProfessionalName string
 	ServiceName      string
 	ServiceColor     string
+	EmailsWithheld   bool
 }
 
 type Campaign struct {

@@ -95,6 +95,32 @@ func (q *Queries) CreateRefund(ctx context.Context, arg CreateRefundParams) erro
 	return err
 }
 
+const createRefundByHand = `-- name: CreateRefundByHand :exec
+insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at, done_at, by_hand, created_by)
+values ($1, $2, $3, $4, $5, $5, $5::timestamptz, true, $6)
+`
+
+type CreateRefundByHandParams struct {
+	OrgID       uuid.UUID
+	ID          uuid.UUID
+	PaymentID   uuid.UUID
+	AmountCents booking.Cents
+	Now         time.Time
+	CreatedBy   *uuid.UUID
+}
+
+func (q *Queries) CreateRefundByHand(ctx context.Context, arg CreateRefundByHandParams) error {
+	_, err := q.db.Exec(ctx, createRefundByHand,
+		arg.OrgID,
+		arg.ID,
+		arg.PaymentID,
+		arg.AmountCents,
+		arg.Now,
+		arg.CreatedBy,
+	)
+	return err
+}
+
 const postponeRefund = `-- name: PostponeRefund :exec
 update scheduling.refunds set attempts = attempts - 1, due_at = $1 where org_id = $2 and id = $3
 `
@@ -202,13 +228,23 @@ func (q *Queries) SetRefundProviderMissing(ctx context.Context, arg SetRefundPro
 	return err
 }
 
-const sumCompletedRefunds = `-- name: SumCompletedRefunds :one
-select coalesce(sum(amount_cents), 0)::bigint as amount from scheduling.refunds where org_id = $1 and payment_id = $2 and done_at is not null
+const sumRefunds = `-- name: SumRefunds :one
+select coalesce(sum(amount_cents) filter (where done_at is not null and not by_hand), 0)::bigint as by_provider,
+    coalesce(sum(amount_cents) filter (where by_hand), 0)::bigint as by_hand,
+    coalesce(bool_or(done_at is null and failed_at is null), false)::boolean as under_way
+from scheduling.refunds where org_id = $1 and payment_id = $2
 `
 
-func (q *Queries) SumCompletedRefunds(ctx context.Context, orgID uuid.UUID, paymentID uuid.UUID) (int64, error) {
-	row := q.db.QueryRow(ctx, sumCompletedRefunds, orgID, paymentID)
-	var amount int64
-	err := row.Scan(&amount)
-	return amount, err
+type SumRefundsRow struct {
+	ByProvider int64
+	ByHand     int64
+	UnderWay   bool
+}
+
+// Of a payment: what its provider has refunded on request, what staff gave back, and whether a refund is under way.
+func (q *Queries) SumRefunds(ctx context.Context, orgID uuid.UUID, paymentID uuid.UUID) (SumRefundsRow, error) {
+	row := q.db.QueryRow(ctx, sumRefunds, orgID, paymentID)
+	var i SumRefundsRow
+	err := row.Scan(&i.ByProvider, &i.ByHand, &i.UnderWay)
+	return i, err
 }

@@ -29,5 +29,13 @@ where org_id = @org_id and id = @id;
 -- name: SetRefundOutcome :exec
 update scheduling.refunds set done_at = sqlc.narg('done_at'), failed_at = sqlc.narg('failed_at') where org_id = @org_id and id = @id;
 
--- name: SumCompletedRefunds :one
-select coalesce(sum(amount_cents), 0)::bigint as amount from scheduling.refunds where org_id = $1 and payment_id = $2 and done_at is not null;
+-- name: SumRefunds :one
+-- Of a payment: what its provider has refunded on request, what staff gave back, and whether a refund is under way.
+select coalesce(sum(amount_cents) filter (where done_at is not null and not by_hand), 0)::bigint as by_provider,
+    coalesce(sum(amount_cents) filter (where by_hand), 0)::bigint as by_hand,
+    coalesce(bool_or(done_at is null and failed_at is null), false)::boolean as under_way
+from scheduling.refunds where org_id = $1 and payment_id = $2;
+
+-- name: CreateRefundByHand :exec
+insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at, done_at, by_hand, created_by)
+values (@org_id, @id, @payment_id, @amount_cents, @now, @now, @now::timestamptz, true, @created_by);
