@@ -24,8 +24,8 @@ var docs = rest.Docs{
 	},
 	Operations: map[string]rest.OperationDoc{
 		"auth.register":                    {Text: "Makes a clinic and its first user, an administrator, who is logged in by the response." + rest.SignUpNote, Errors: rest.SignUpErrors("409 email_taken")},
-		"auth.login":                       {Text: "Returns an access token, which is short-lived, and a refresh token. Logins that fail too often have to wait.", Errors: []string{"401 invalid_credentials", "429 too_many_logins"}},
-		"auth.refresh":                     {Text: "A refresh token works once: using it a second time ends the login, because another client has it.", Errors: []string{"401 invalid_refresh_token"}},
+		"auth.login":                       {Text: "Returns an access token, which is short-lived, and a refresh token. Logins that fail too often have to wait.", Errors: []string{"401 invalid_credentials", "403 tenant_suspended", "429 too_many_logins"}},
+		"auth.refresh":                     {Text: "A refresh token works once: using it a second time ends the login, because another client has it.", Errors: []string{"401 invalid_refresh_token", "403 tenant_suspended"}},
 		"auth.logout":                      {Text: "The access token that the request came with ends too. Other logins of the user go on."},
 		"auth.forgot-password":             {Text: "Sends a link that works for an hour, if a user has this address. The response is the same if none has."},
 		"auth.reset-password":              {Text: "Takes the secret of the link, once. All logins of the user end.", Errors: []string{"400 invalid_reset_token"}},

@@ -57,7 +57,7 @@ var bodies = map[string]string{
 
 // bodiless rows are writes that take no body.
 var bodiless = map[string]bool{
-	"session.delete": true, "operators.delete": true, "tokens.delete": true, "products.delete": true, "tenants.delete": true, "keys.revoke": true, "endpoints.delete": true, "event-types.delete": true,
+	"session.delete": true, "operators.delete": true, "tokens.delete": true, "products.delete": true, "tenants.delete": true, "tenants.suspend": true, "tenants.resume": true, "keys.revoke": true, "endpoints.delete": true, "event-types.delete": true,
 	"alerts.delete": true, "alerts.test": true,
 	"integrations.revoke": true, "integrations.test": true, "integrations.enable": true, "integrations.disable": true,
 	"deliveries.retry": true, "deliveries.discard": true, "replays.cancel": true,

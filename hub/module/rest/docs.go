@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"integrationhub/hub/module"
 )
 
 // Docs is what an OpenAPI document says of an interface beside its table of routes.
@@ -36,8 +34,8 @@ type OperationDoc struct {
 const ErrorCodesExtension = "x-error-codes"
 
 // Describe documents an operation that is not registered yet. It adds the statuses of Errors
-// to those of the operation. It removes 409 where they have none, and 403 where all users may
-// do the same and they have none.
+// to those of the operation. It removes 409 where they have none, and 403 where all may
+// call the operation and they have none.
 func (d OperationDoc) Describe(op *huma.Operation) {
 	codes := make(map[string][]string, len(d.Errors))
 	for _, line := range d.Errors {
@@ -50,11 +48,8 @@ func (d OperationDoc) Describe(op *huma.Operation) {
 	if codes["409"] == nil {
 		op.Errors = slices.DeleteFunc(op.Errors, func(status int) bool { return status == http.StatusConflict })
 	}
-	isBearerOnly := !slices.ContainsFunc(op.Security, func(alternative map[string][]string) bool {
-		roles, isBearer := alternative[module.SchemeBearer]
-		return len(alternative) > 0 && (!isBearer || len(roles) > 0)
-	})
-	if codes["403"] == nil && isBearerOnly {
+	needsLogin := slices.ContainsFunc(op.Security, func(alternative map[string][]string) bool { return len(alternative) > 0 })
+	if codes["403"] == nil && !needsLogin {
 		op.Errors = slices.DeleteFunc(op.Errors, func(status int) bool { return status == http.StatusForbidden })
 	}
 	op.Description = d.Text
