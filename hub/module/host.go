@@ -144,8 +144,8 @@ type Tenants interface {
 	// the tenants of users and keys itself: it is for callers that only the module can identify.
 	// It asks no database.
 	CheckActive(id uuid.UUID) error
-	// Suspended returns the suspended tenants, which jobs leave out: those of all products. It
-	// asks no database.
+	// Suspended returns the suspended tenants, which jobs leave out: those of all products, never
+	// nil. It asks no database.
 	Suspended() []uuid.UUID
 }
 

@@ -211,7 +211,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	_, err = api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits, KeyUse: limits,
-		Registry: registry.New(db, registeredAs(s.options.Modules)...).WithErasers(s.products.canErase), Endpoints: s.products.endpoints,
+		Registry: registry.New(db, registeredAs(s.options.Modules)...).WithErasers(s.tenantErasers()), Endpoints: s.products.endpoints,
 		EventTypes: registry.NewEventTypes(db, s.eventTypes), Alerts: alerts.NewService(db, s.products.endpoints, s.mail),
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,

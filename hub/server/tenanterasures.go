@@ -22,15 +22,29 @@ const (
 	erasureTimeout = 5 * time.Minute // of a run: ending integrations may wait for peers
 )
 
-// canErase reports whether a hosted product runs here and erases tenants.
-func (p *products) canErase(name string) bool {
-	for _, hostedProduct := range p.list {
-		if hostedProduct.spec.Name == name {
+// jobEraseTenant is the job of a hosted product that erases a tenant, whose id is its payload.
+const jobEraseTenant = "erase-tenant"
+
+// tenantErasers implements [registry.TenantErasers] with the jobs of the products that run here.
+type tenantErasers struct {
+	products *products
+	now      func() time.Time // the products' clock
+}
+
+// CanErase implements [registry.TenantErasers].
+func (e tenantErasers) CanErase(product string) bool {
+	for _, hostedProduct := range e.products.list {
+		if hostedProduct.spec.Name == product {
 			_, ok := hostedProduct.instance.(module.TenantEraser)
 			return ok
 		}
 	}
 	return false
+}
+
+// EnqueueErasure implements [registry.TenantErasers].
+func (e tenantErasers) EnqueueErasure(ctx context.Context, tx pgx.Tx, product string, tenant uuid.UUID) error {
+	return jobs.Queue{Product: product, Now: e.now}.Enqueue(ctx, tx, module.JobRun{Job: jobEraseTenant, Key: tenant.String(), Payload: tenant[:]})
 }
 
 // jobsOf returns the jobs of a product, with that which erases its deleted tenants.
@@ -43,8 +57,7 @@ func (s *Server) jobsOf(hostedProduct *hosted, known *registry.Registry) (list [
 		return list
 	}
 	name := hostedProduct.spec.Name
-	queue := jobs.Queue{Product: name, Now: clockOrReal(s.options.ProductClock)}
-	return append(list, module.Job{Name: registry.JobEraseTenant, Timeout: erasureTimeout, Run: func(ctx context.Context, payload []byte) error {
+	return append(list, module.Job{Name: jobEraseTenant, Timeout: erasureTimeout, Run: func(ctx context.Context, payload []byte) error {
 		tenant, err := uuid.FromBytes(payload)
 		if err != nil {
 			return fmt.Errorf("reading which tenant to erase: %w", err)
@@ -56,8 +69,8 @@ func (s *Server) jobsOf(hostedProduct *hosted, known *registry.Registry) (list [
 		defer cancel()
 		err = eraser.EraseTenant(step, tenant)
 		if err != nil && ctx.Err() == nil && errors.Is(step.Err(), context.DeadlineExceeded) {
-			return pgx.BeginFunc(ctx, s.storage.api, func(tx pgx.Tx) error { //nolint:wrapcheck // Enqueue says it
-				return queue.Enqueue(ctx, tx, module.JobRun{Job: registry.JobEraseTenant, Key: tenant.String(), Payload: payload})
+			return pgx.BeginFunc(ctx, s.storage.api, func(tx pgx.Tx) error { //nolint:wrapcheck // EnqueueErasure says it
+				return s.tenantErasers().EnqueueErasure(ctx, tx, name, tenant)
 			})
 		}
 		if err != nil {
@@ -69,6 +82,10 @@ func (s *Server) jobsOf(hostedProduct *hosted, known *registry.Registry) (list [
 		s.options.Log.Info("a tenant was deleted", "tenant_id", tenant, "product", name)
 		return nil
 	}})
+}
+
+func (s *Server) tenantErasers() tenantErasers {
+	return tenantErasers{s.products, clockOrReal(s.options.ProductClock)}
 }
 
 // endIntegrations revokes the integrations of a tenant, and notifies its peers.

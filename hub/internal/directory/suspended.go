@@ -19,7 +19,10 @@ func (d *Directory) CheckActive(tenant uuid.UUID) error {
 }
 
 // Suspended returns the suspended tenants of all products, as of the last refresh.
-func (d *Directory) Suspended() []uuid.UUID { return slices.Collect(maps.Keys(d.suspended())) }
+// It is never nil.
+func (d *Directory) Suspended() []uuid.UUID {
+	return slices.AppendSeq([]uuid.UUID{}, maps.Keys(d.suspended()))
+}
 
 func (d *Directory) suspended() map[uuid.UUID]bool {
 	d.cache.mu.RLock()

@@ -19,15 +19,11 @@ type DeletedTenant struct {
 	Endpoints int64
 }
 
-// JobEraseTenant is the job of a hosted product that erases a tenant, whose id is its payload,
-// and calls [Registry.FinishDeletion] then.
-const JobEraseTenant = "erase-tenant"
-
 // DeleteTenant deletes a tenant of an external product with its keys and endpoints, and
 // requests the erasure of its log. One that has or had integrations is a [hub.ErrConflict].
 //
-// Of a hosted product's tenant it ends the keys and endpoints, and a job erases the rest: see
-// [JobEraseTenant]. One that is not suspended is a [hub.ErrConflict]. A product that does not
+// Of a hosted product's tenant it ends the keys and endpoints, and [TenantErasers] the rest.
+// One that is not suspended is a [hub.ErrConflict]. A product that does not
 // run here, or cannot erase, is a [hub.ErrInvalid].
 func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted DeletedTenant, err error) {
 	err = store.InTx(ctx, r.db, func(tx pgx.Tx) error {
@@ -38,7 +34,7 @@ func (r *Registry) DeleteTenant(ctx context.Context, id uuid.UUID) (deleted Dele
 		}
 		switch {
 		case row.Hosted:
-			deleted, err = r.requestDeletion(ctx, queries, row.Tenant)
+			deleted, err = r.requestDeletion(ctx, tx, row.Tenant)
 			return err
 		case row.Connected:
 			return hub.Errorf(hub.ErrConflict, "tenant_connected", "This tenant has or had integrations, also revoked ones; the log is shared with the peers, so it cannot be deleted. Revoke its keys and delete its endpoints instead.")
@@ -78,10 +74,11 @@ func requestLogErasure(ctx context.Context, queries *dbgen.Queries, id uuid.UUID
 
 // requestDeletion ends the keys and endpoints of a hosted product's tenant, and adds the job that
 // erases the rest. The second time it changes nothing.
-func (r *Registry) requestDeletion(ctx context.Context, queries *dbgen.Queries, row dbgen.Tenant) (deleted DeletedTenant, err error) {
+func (r *Registry) requestDeletion(ctx context.Context, tx pgx.Tx, row dbgen.Tenant) (deleted DeletedTenant, err error) {
+	queries := dbgen.New(tx)
 	deleted.Tenant = TenantOf(row)
 	switch {
-	case !r.canErase(row.Product):
+	case r.erasers == nil || !r.erasers.CanErase(row.Product):
 		return deleted, hub.Errorf(hub.ErrInvalid, "product_hosted", "This tenant's product is hosted here, and does not run or cannot erase its tenants: HUB_PRODUCTS sets which products run.")
 	case row.SuspendedAt == nil:
 		return deleted, hub.Errorf(hub.ErrConflict, "tenant_not_suspended", "Suspend this tenant first (hub tenants suspend, or the console): its users work with it. A deletion cannot be undone.")
@@ -91,8 +88,7 @@ func (r *Registry) requestDeletion(ctx context.Context, queries *dbgen.Queries, 
 	if deleted.Endpoints, err = queries.MarkTenantEndpointsDeleted(ctx, row.ID); err != nil {
 		return deleted, store.Wrap("ending the tenant's endpoints", err)
 	}
-	now := time.Now()
-	if deleted.Keys, err = queries.RevokeTenantKeys(ctx, now, row.ID); err != nil {
+	if deleted.Keys, err = queries.RevokeTenantKeys(ctx, time.Now(), row.ID); err != nil {
 		return deleted, store.Wrap("revoking the tenant's keys", err)
 	}
 	requested, err := queries.RequestTenantDeletion(ctx, row.ID)
@@ -100,10 +96,7 @@ func (r *Registry) requestDeletion(ctx context.Context, queries *dbgen.Queries, 
 		return deleted, store.Wrap("requesting the deletion of the tenant", err)
 	}
 	deleted.Tenant = TenantOf(requested)
-	key := row.ID.String()
-	err = queries.EnqueueJob(ctx, dbgen.EnqueueJobParams{
-		ID: uuid.Must(uuid.NewV7()), Product: row.Product, Job: JobEraseTenant, Key: &key, Payload: row.ID[:], DueAt: now,
-	})
+	err = r.erasers.EnqueueErasure(ctx, tx, row.Product, row.ID)
 	return deleted, store.Wrap("adding the job that erases the tenant", err)
 }
 

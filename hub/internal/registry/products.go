@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -24,20 +25,29 @@ var (
 
 // Registry manages products and tenants.
 type Registry struct {
-	db       *pgxpool.Pool
-	modules  []Product
-	canErase func(product string) bool
+	db      *pgxpool.Pool
+	modules []Product
+	erasers TenantErasers
 }
 
 // New returns a registry over db. modules are the products that this binary can
 // host, switched on or not: external ones have neither their names nor their prefixes.
 func New(db *pgxpool.Pool, modules ...Product) *Registry {
-	return &Registry{db, modules, func(string) bool { return false }}
+	return &Registry{db: db, modules: modules}
 }
 
-// WithErasers says which hosted products run here and erase tenants: see [JobEraseTenant].
-func (r *Registry) WithErasers(canErase func(product string) bool) *Registry {
-	r.canErase = canErase
+// TenantErasers are the hosted products that erase their tenants.
+type TenantErasers interface {
+	// CanErase reports whether a product runs here and erases tenants.
+	CanErase(product string) bool
+	// EnqueueErasure adds the job of a product that erases a tenant and then calls
+	// [Registry.FinishDeletion]. It starts after the commit.
+	EnqueueErasure(ctx context.Context, tx pgx.Tx, product string, tenant uuid.UUID) error
+}
+
+// WithErasers sets who erases tenants of hosted products. Without it they are not deleted.
+func (r *Registry) WithErasers(erasers TenantErasers) *Registry {
+	r.erasers = erasers
 	return r
 }
 

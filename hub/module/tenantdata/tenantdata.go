@@ -35,19 +35,25 @@ func (s Schema) Erase(ctx context.Context, pool *pgxpool.Pool, key any) error {
 	if err != nil {
 		return err
 	}
-	for _, table := range tables {
-		column := s.Key
-		if table == s.Root {
-			column = "id"
-		}
-		if err := s.empty(ctx, pool, table, column, key); err != nil {
-			return dberr.Wrap("erasing rows of "+s.Name+"."+table, err)
+	for isEmpty := false; !isEmpty; { // triggers may add rows about those that go
+		isEmpty = true
+		for _, table := range tables {
+			column := s.Key
+			if table == s.Root {
+				column = "id"
+			}
+			deleted, err := s.empty(ctx, pool, table, column, key)
+			if err != nil {
+				return dberr.Wrap("erasing rows of "+s.Name+"."+table, err)
+			}
+			isEmpty = isEmpty && deleted == 0
 		}
 	}
 	return nil
 }
 
-func (s Schema) empty(ctx context.Context, pool *pgxpool.Pool, table, column string, key any) error {
+// empty deletes the rows of a tenant in a table, and returns how many.
+func (s Schema) empty(ctx context.Context, pool *pgxpool.Pool, table, column string, key any) (total int64, err error) {
 	name, of := pgx.Identifier{s.Name, table}.Sanitize(), pgx.Identifier{column}.Sanitize()
 	deletion := fmt.Sprintf(`delete from %s where ctid = any(array(select ctid from %s where %s = $1 limit %d))`, name, name, of, maxRows)
 	for {
@@ -60,8 +66,9 @@ func (s Schema) empty(ctx context.Context, pool *pgxpool.Pool, table, column str
 			deleted = tag.RowsAffected()
 			return err //nolint:wrapcheck // Erase wraps it
 		})
+		total += deleted
 		if err != nil || deleted == 0 {
-			return err //nolint:wrapcheck // Erase wraps it
+			return total, err //nolint:wrapcheck // Erase wraps it
 		}
 	}
 }

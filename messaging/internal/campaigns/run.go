@@ -80,8 +80,12 @@ func (r *run) startBatches(ctx context.Context) error {
 	if err := r.startScheduled(ctx); err != nil {
 		return err
 	}
+	suspended, err := r.service.store.SuspendedCompanies(ctx)
+	if err != nil {
+		return err
+	}
 	due, err := r.service.store.DueCampaigns(ctx, dbgen.DueCampaignsParams{
-		At: r.service.host.Now(), ExcludedCompanies: slices.AppendSeq([]int64{}, maps.Keys(r.busy)), Excluded: r.pausedIDs(), MaxRows: maxBusy - len(r.busy),
+		At: r.service.host.Now(), ExcludedCompanies: slices.AppendSeq(suspended, maps.Keys(r.busy)), Excluded: r.pausedIDs(), MaxRows: maxBusy - len(r.busy),
 	})
 	if err != nil {
 		return fmt.Errorf("finding campaigns to send: %w", err)

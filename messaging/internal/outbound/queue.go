@@ -76,7 +76,11 @@ func (r *sendRun) startBatches(ctx context.Context) error {
 	}
 	slices.SortFunc(served, func(a, b int64) int { return r.batchEnded[a].Compare(r.batchEnded[b]) })
 	now := r.service.host.Now()
-	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Excluded: excluded, Served: served, MaxRows: maxBusy - r.busy, Clock: r.service.store.PaceClock()})
+	suspended, err := r.service.store.SuspendedCompanies(ctx)
+	if err != nil {
+		return err
+	}
+	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Excluded: excluded, Suspended: suspended, Served: served, MaxRows: maxBusy - r.busy, Clock: r.service.store.PaceClock()})
 	if err != nil {
 		return fmt.Errorf("finding messages to send: %w", err)
 	}

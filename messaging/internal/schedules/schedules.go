@@ -38,7 +38,10 @@ func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
 // each, every company has one batch of its oldest messages written, so that a company with many
 // does not hold up the others.
 func (s *Service) WriteDue(ctx context.Context, _ []byte) error {
-	skipped := []int64{} // companies that wait for the next run
+	skipped, err := s.store.SuspendedCompanies(ctx) // and other companies that wait for the next run
+	if err != nil {
+		return err
+	}
 	for begin := time.Now(); ctx.Err() == nil && time.Since(begin) < runTime; {
 		companies, err := s.store.CompaniesWithDueSchedules(ctx, s.host.Now(), skipped, maxCompanies)
 		if err != nil {

@@ -30,3 +30,16 @@ func (s *Store) EraseCompany(ctx context.Context, company int64) error {
 		}
 	}
 }
+
+// SuspendedCompanies returns the companies that operators have suspended: jobs leave them out.
+func (s *Store) SuspendedCompanies(ctx context.Context) ([]int64, error) {
+	suspended := s.host.Tenants.Suspended()
+	if len(suspended) == 0 {
+		return []int64{}, nil
+	}
+	companies, err := s.CompaniesOfTenants(ctx, suspended)
+	if companies == nil {
+		companies = []int64{}
+	}
+	return companies, dberr.Wrap("finding suspended companies", err)
+}

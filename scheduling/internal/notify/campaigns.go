@@ -74,6 +74,9 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return store.IgnoreNotFound(err)
 	}
+	if n.host.Tenants.CheckActive(org.ID) != nil {
+		return n.store.ContinueCampaign(ctx, run, n.host.Now().Add(maxCampaignPause))
+	}
 	expired := n.host.Now().Sub(campaign.CreatedAt) > campaignTTL
 	turn := campaignTurn{nextPass: run.NextPass}
 	if turn.peer, turn.usesMessaging, err = n.findMessagingIntegration(ctx, org.ID, useRemarketing); err != nil {

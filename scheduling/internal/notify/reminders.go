@@ -32,7 +32,7 @@ func (n *Notifier) SendReminders(ctx context.Context) error {
 // finishes or postpones each, so that none is due again in this run.
 func (n *Notifier) sendDueReminders(ctx context.Context, channel string, send func(context.Context, []store.DueReminder) error) error {
 	for {
-		reminders, err := n.store.DueReminders(ctx, dbgen.DueRemindersParams{Channel: channel, Now: n.host.Now(), OrgLimit: reminderOrgBatch, RowLimit: reminderBatch})
+		reminders, err := n.store.DueReminders(ctx, dbgen.DueRemindersParams{Channel: channel, Now: n.host.Now(), OrgLimit: reminderOrgBatch, RowLimit: reminderBatch, Suspended: n.host.Tenants.Suspended()})
 		if err != nil {
 			return err
 		}

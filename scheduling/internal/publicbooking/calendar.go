@@ -77,7 +77,7 @@ const (
 )
 
 // Feed returns a professional's calendar as an .ics file, or [hub.ErrNotFound] for a
-// secret that is not valid or was rotated.
+// secret that is not valid or was rotated, and while the organization is suspended.
 func (s *Service) Feed(ctx context.Context, professional uuid.UUID, secret string) ([]byte, error) {
 	notFound := hub.Errorf(hub.ErrNotFound, "not_found", "Calendar not found")
 	p, err := s.store.ProfessionalInAnyOrg(ctx, professional)
@@ -87,7 +87,7 @@ func (s *Service) Feed(ctx context.Context, professional uuid.UUID, secret strin
 	if err != nil {
 		return nil, err
 	}
-	if !hmac.Equal([]byte(s.feedSecret(p)), []byte(secret)) {
+	if !hmac.Equal([]byte(s.feedSecret(p)), []byte(secret)) || s.host.Tenants.CheckActive(p.OrgID) != nil {
 		return nil, notFound
 	}
 	org, err := s.store.LoadOrg(ctx, p.OrgID)

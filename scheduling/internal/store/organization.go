@@ -47,7 +47,8 @@ func (s *Store) LoadOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	return NewOrg(row.Organization, row.Settings)
 }
 
-// LoadOrgBySlug loads an organization by its current slug or by a recent former one.
+// LoadOrgBySlug loads an organization by its current slug or by a recent former one. The pages
+// of a suspended one are not found.
 func (s *Store) LoadOrgBySlug(ctx context.Context, slug string) (Org, error) {
 	row, err := s.OrganizationBySlug(ctx, slug, s.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -55,6 +56,9 @@ func (s *Store) LoadOrgBySlug(ctx context.Context, slug string) (Org, error) {
 	}
 	if err != nil {
 		return Org{}, dberr.Wrap("loading the organization", err)
+	}
+	if s.host.Tenants.CheckActive(row.Organization.ID) != nil {
+		return Org{}, hub.NotFound("Organization")
 	}
 	return NewOrg(row.Organization, row.Settings)
 }

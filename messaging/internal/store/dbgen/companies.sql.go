@@ -13,6 +13,30 @@ import (
 	"github.com/google/uuid"
 )
 
+const companiesOfTenants = `-- name: CompaniesOfTenants :many
+select id from messaging.companies where tenant_id = any($1::uuid[])
+`
+
+func (q *Queries) CompaniesOfTenants(ctx context.Context, tenants []uuid.UUID) ([]int64, error) {
+	rows, err := q.db.Query(ctx, companiesOfTenants, tenants)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const company = `-- name: Company :one
 select id, tenant_id, name, phone, email, timezone, schedules, reopen_minutes, opt_out_words, retention_days, created_at, updated_at from messaging.companies where id = $1
 `

@@ -110,16 +110,18 @@ where o.due_at <= $1::timestamptz and (o.leased_until is null or o.leased_until 
   and (o.is_urgent or c.send_interval_ms = 0 or p.next_send_at is null or p.next_send_at <= coalesce($2::timestamptz, clock_timestamp())
     or p.next_send_at > coalesce($2::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
   and (c.status = 'CONNECTED' or o.created_at <= $3::timestamptz) and not o.connection_id = any($4::bigint[])
-group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, coalesce(array_position($5::bigint[], o.connection_id), 0), min(o.due_at), o.connection_id limit $6::int
+  and not o.company_id = any($5::bigint[])
+group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, coalesce(array_position($6::bigint[], o.connection_id), 0), min(o.due_at), o.connection_id limit $7::int
 `
 
 type ConnectionsToSendParams struct {
-	At       time.Time
-	Clock    *time.Time
-	Expired  time.Time
-	Excluded []int64
-	Served   []int64
-	MaxRows  int
+	At        time.Time
+	Clock     *time.Time
+	Expired   time.Time
+	Excluded  []int64
+	Suspended []int64
+	Served    []int64
+	MaxRows   int
 }
 
 type ConnectionsToSendRow struct {
@@ -137,6 +139,7 @@ func (q *Queries) ConnectionsToSend(ctx context.Context, arg ConnectionsToSendPa
 		arg.Clock,
 		arg.Expired,
 		arg.Excluded,
+		arg.Suspended,
 		arg.Served,
 		arg.MaxRows,
 	)

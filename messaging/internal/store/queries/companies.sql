@@ -7,6 +7,9 @@ select * from messaging.companies where id = $1;
 -- name: CompanyByTenant :one
 select * from messaging.companies where tenant_id = $1;
 
+-- name: CompaniesOfTenants :many
+select id from messaging.companies where tenant_id = any(sqlc.arg(tenants)::uuid[]);
+
 -- name: LockCompany :one
 select * from messaging.companies where id = $1 for no key update;
 

@@ -47,6 +47,7 @@ where o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.lea
   and (o.is_urgent or c.send_interval_ms = 0 or p.next_send_at is null or p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
     or p.next_send_at > coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
   and (c.status = 'CONNECTED' or o.created_at <= sqlc.arg(expired)::timestamptz) and not o.connection_id = any(sqlc.arg(excluded)::bigint[])
+  and not o.company_id = any(sqlc.arg(suspended)::bigint[])
 group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, coalesce(array_position(sqlc.arg(served)::bigint[], o.connection_id), 0), min(o.due_at), o.connection_id limit sqlc.arg(max_rows)::int;
 
 -- name: ClaimOutbox :many

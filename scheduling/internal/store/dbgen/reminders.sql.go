@@ -47,15 +47,17 @@ func (q *Queries) DeleteUnsentReminders(ctx context.Context, orgID uuid.UUID, ap
 const dueReminders = `-- name: DueReminders :many
 select d.org_id, d.appointment_id, d.offset_minutes, d.channel, d.due_at from (
     select r.org_id, r.appointment_id, r.offset_minutes, r.channel, r.due_at, r.sent_at, r.claimed_at, r.attempts, r.retry_at, row_number() over (partition by r.org_id order by r.due_at) as turn from scheduling.reminders r
-    where r.sent_at is null and r.channel = $1 and r.due_at <= $2::timestamptz and coalesce(r.retry_at, r.due_at) <= $2) d
-where d.turn <= $3::int order by d.turn, d.due_at limit $4::int
+    where r.sent_at is null and r.channel = $1 and r.due_at <= $2::timestamptz and coalesce(r.retry_at, r.due_at) <= $2
+    and r.org_id <> all($3::uuid[])) d
+where d.turn <= $4::int order by d.turn, d.due_at limit $5::int
 `
 
 type DueRemindersParams struct {
-	Channel  string
-	Now      time.Time
-	OrgLimit int
-	RowLimit int
+	Channel   string
+	Now       time.Time
+	Suspended []uuid.UUID
+	OrgLimit  int
+	RowLimit  int
 }
 
 type DueRemindersRow struct {
@@ -66,11 +68,12 @@ type DueRemindersRow struct {
 	DueAt         time.Time
 }
 
-// At most org_limit of an organization: its backlog keeps no other waiting.
+// At most org_limit of an organization: its backlog keeps no other waiting. Suspended ones have none.
 func (q *Queries) DueReminders(ctx context.Context, arg DueRemindersParams) ([]DueRemindersRow, error) {
 	rows, err := q.db.Query(ctx, dueReminders,
 		arg.Channel,
 		arg.Now,
+		arg.Suspended,
 		arg.OrgLimit,
 		arg.RowLimit,
 	)

@@ -6,10 +6,11 @@ where sqlc.arg('start_at')::timestamptz - o * interval '1 minute' > @now::timest
 on conflict do nothing;
 
 -- name: DueReminders :many
--- At most org_limit of an organization: its backlog keeps no other waiting.
+-- At most org_limit of an organization: its backlog keeps no other waiting. Suspended ones have none.
 select d.org_id, d.appointment_id, d.offset_minutes, d.channel, d.due_at from (
     select r.*, row_number() over (partition by r.org_id order by r.due_at) as turn from scheduling.reminders r
-    where r.sent_at is null and r.channel = @channel and r.due_at <= @now::timestamptz and coalesce(r.retry_at, r.due_at) <= @now) d
+    where r.sent_at is null and r.channel = @channel and r.due_at <= @now::timestamptz and coalesce(r.retry_at, r.due_at) <= @now
+    and r.org_id <> all(@suspended::uuid[])) d
 where d.turn <= @org_limit::int order by d.turn, d.due_at limit @row_limit::int;
 
 -- name: LockReminder :one
