@@ -273,6 +273,11 @@ async function suspends(page) {
 	await page.getByRole("button", { name: "Pine Clinic", exact: true }).click();
 	await shows(page, "hosted here and names its tenants itself", "[role=dialog]");
 	await escapes(page, page.getByRole("button", { name: "Pine Clinic", exact: true }));
+	await page.setViewportSize({ width: 900, height: 900 }); // the table scrolls to a button of another row, and stays there
+	const other = page.getByRole("button", { name: "Delete Oak Studio" });
+	await other.click();
+	await shows(page, "Suspend Oak Studio first", "[role=dialog]");
+	await closes(page, other);
 	await act("Delete").click();
 	await shows(page, "Suspend Pine Clinic first", "[role=dialog]");
 	await look(page, "tenants-suspend-first");
