@@ -127,6 +127,9 @@ func (a *app) hint(err error) string {
 	if hint := peerHint(problem); hint != "" {
 		return hint
 	}
+	if hint := suspensionHint(problem); hint != "" {
+		return hint
+	}
 	switch {
 	case problem.Code == "url_not_allowed" && strings.Contains(problem.Detail, "network"):
 		return "the hub's egress rules refuse this address; its setting HUB_EGRESS_ALLOW opens named networks"
@@ -142,6 +145,17 @@ func (a *app) hint(err error) string {
 		return "this needs an operator with the role admin"
 	case problem.RetryAfter > 0:
 		return fmt.Sprintf("try again in %s", problem.RetryAfter)
+	}
+	return ""
+}
+
+// suspensionHint returns what to do about an error that comes from a tenant's state, or "".
+func suspensionHint(problem *client.Problem) string {
+	switch problem.Code {
+	case "tenant_suspended":
+		return "operators end a suspension with: hub tenants resume TENANT"
+	case "tenant_not_suspended":
+		return "suspend it first: hub tenants suspend TENANT"
 	}
 	return ""
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -13,8 +11,9 @@ import (
 )
 
 func newTenants(a *app) *cobra.Command {
-	return group("tenants", "Create, list, limit and delete tenants: customers' accounts in products",
-		newTenantsCreate(a), newTenantsList(a), newTenantsShow(a), newTenantsUpdate(a), newTenantsRename(a), newTenantsDelete(a))
+	return group("tenants", "Create, list, limit, suspend and delete tenants: customers' accounts in products",
+		newTenantsCreate(a), newTenantsList(a), newTenantsShow(a), newTenantsUpdate(a), newTenantsRename(a),
+		newTenantsSuspend(a), newTenantsResume(a), newTenantsDelete(a))
 }
 
 func newTenantsCreate(a *app) *cobra.Command {
@@ -103,51 +102,6 @@ func newTenantsRename(a *app) *cobra.Command {
 	}
 }
 
-func newTenantsDelete(a *app) *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use:   "delete TENANT",
-		Short: "Delete a tenant of an external product, with its keys, endpoints and log",
-		Long: `Delete a tenant of an external product. Its keys and endpoints end at once, and what
-waits is not sent; a job of the hub erases the payloads and responses of its log. This
-cannot be undone, so it asks first. Tenants of hosted products are deleted by the
-product itself.`,
-		Example: `  hub tenants delete Acme
-  hub tenants delete 0198… --yes`,
-		Args: exactly("the tenant's id, name or external reference"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !yes && !a.interactive() {
-				return usagef("--yes is needed: there is no terminal to ask on")
-			}
-			c, err := a.operatorClient()
-			if err != nil {
-				return err
-			}
-			id, err := tenantID(cmd.Context(), c, args[0], "")
-			if err != nil {
-				return err
-			}
-			current, err := c.Tenant(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			question := fmt.Sprintf("Delete the tenant %s of %s, with its keys, endpoints and log?", terminal.Printable(current.Value.Name), terminal.Printable(current.Value.Product))
-			if !yes && !a.ask(cmd.Context(), question) {
-				return &failure{code: exitFailure, err: errors.New("not deleted")}
-			}
-			reply, err := c.DeleteTenant(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			t := reply.Value
-			a.note("deleted %s, with its keys (%d) and endpoints (%d); its log is being erased", terminal.Printable(t.Name), t.Keys, t.Endpoints)
-			return a.printCreated(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "keys", strconv.FormatInt(t.Keys, 10), "endpoints", strconv.FormatInt(t.Endpoints, 10))
-		},
-	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return cmd
-}
-
 func newTenantsList(a *app) *cobra.Command {
 	var p paging
 	var filter client.TenantQuery
@@ -164,9 +118,9 @@ func newTenantsList(a *app) *cobra.Command {
 				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Tenant]], error) {
 					return c.Tenants(ctx, filter, page)
 				},
-				columns: []column{{title: "id"}, {title: "name"}, {title: "product"}, {title: "external ref"}, {title: "created"}},
+				columns: []column{{title: "id"}, {title: "name"}, {title: "product"}, {title: "external ref"}, {title: "state"}, {title: "created"}},
 				row: func(t client.Tenant) []string {
-					return []string{t.ID, t.Name, t.Product, orDash(t.ExternalRef), clock(t.CreatedAt)}
+					return []string{t.ID, t.Name, t.Product, orDash(t.ExternalRef), tenantState(t), clock(t.CreatedAt)}
 				},
 				id: func(t client.Tenant) string { return t.ID },
 			}.show(cmd.Context(), a, p)
@@ -181,7 +135,7 @@ func newTenantsList(a *app) *cobra.Command {
 func newTenantsShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show TENANT",
-		Short: "Show a tenant and its limits",
+		Short: "Show a tenant, its limits, and whether it is suspended",
 		Args:  exactly("the tenant's id, name or external reference"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.operatorClient()
@@ -201,10 +155,11 @@ func newTenantsShow(a *app) *cobra.Command {
 	}
 }
 
-// printTenant prints a tenant with its limits.
+// printTenant prints a tenant with its state and limits.
 func (a *app) printTenant(reply client.Reply[client.Tenant]) error {
 	t := reply.Value
 	return a.printCreated(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "external_ref", t.ExternalRef,
+		"state", tenantState(t), "suspended_at", clockOf(t.SuspendedAt),
 		"endpoints", limitText(t.Limits.Endpoints), "deliveries_per_request", limitText(t.Limits.DeliveriesPerRequest),
 		"in_flight", limitText(t.Limits.InFlight), "queue", limitText(t.Limits.Queue), "created", clock(t.CreatedAt))
 }

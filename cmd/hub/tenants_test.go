@@ -35,6 +35,31 @@ func TestTenantUpdate(t *testing.T) {
 	p.run("tenants", "update", p.tenantID, "--queue", "1000001").requireFails(1, "validation_failed")
 }
 
+func TestTenantSuspend(t *testing.T) {
+	t.Parallel()
+	p := newTenant(t).withKey()
+	require.Regexp(t, `state +active\nsuspended_at +-`, p.run("tenants", "show", p.tenant).requireOK())
+	p.run("tenants", "suspend", p.tenantID).requireFails(2, "--yes is needed")
+	p.run("tenants", "suspend", "0198f3a0-0000-7000-8000-000000000000", "--yes").requireFails(5, "(not_found, ")
+	suspended := p.run("tenants", "suspend", p.tenant, "--yes")
+	require.Regexp(t, `state +suspended\nsuspended_at +\d{4}-`, suspended.requireOK())
+	require.Contains(t, suspended.stderr, "is suspended; its users and keys are refused within a second")
+	require.Equal(t, p.tenantID, p.run("tenants", "suspend", p.tenant, "--yes", "-q").requireOK(), "again it changes nothing")
+	require.Regexp(t, `state +suspended`, p.run("tenants", "show", p.tenant).requireOK())
+	require.Regexp(t, p.tenant+` .* suspended `, p.run("tenants", "list", "--product", p.product).requireOK())
+	require.Eventually(t, func() bool { return p.run("publish", "--type", "a.b").code != 0 }, waitTimeout, pollInterval)
+	p.run("publish", "--type", "a.b").requireFails(4, "(tenant_suspended, ", "operators end a suspension with: hub tenants resume TENANT")
+
+	var resumed map[string]any
+	p.run("tenants", "resume", p.tenant, "-o", "json").decode(&resumed)
+	require.Equal(t, p.tenantID, resumed["id"])
+	require.Nil(t, resumed["suspended_at"])
+	require.Contains(t, p.run("tenants", "resume", p.tenantID).requireOK(), "active")
+	require.Equal(t, p.tenantID, p.run("tenants", "resume", p.tenantID, "-q").requireOK())
+	p.run("tenants", "resume", "Nobody").requireFails(5, "no tenant has the name")
+	require.Eventually(t, func() bool { return p.run("publish", "--type", "a.b").code == 0 }, waitTimeout, pollInterval)
+}
+
 func TestTenantDelete(t *testing.T) {
 	t.Parallel()
 	p := newTenant(t).withKey()
@@ -43,7 +68,7 @@ func TestTenantDelete(t *testing.T) {
 	p.run("tenants", "delete", p.tenantID).requireFails(2, "--yes is needed")
 	deleted := p.run("tenants", "delete", p.tenant, "--yes")
 	require.Regexp(t, `(?s)^id +`+p.tenantID+`.*keys +1\s+endpoints +1$`, deleted.requireOK())
-	require.Contains(t, deleted.stderr, "with its keys (1) and endpoints (1); its log is being erased")
+	require.Contains(t, deleted.stderr, "with its keys (1) and endpoints (1); its data is being erased")
 	p.run("publish", "--type", "a.b").requireFails(4, "(invalid_key, ")
 	p.run("tenants", "delete", p.tenantID, "--yes").requireFails(5, "(not_found, ")
 	require.Equal(t, p.product, p.run("products", "delete", p.product, "-q").requireOK())
@@ -57,6 +82,14 @@ func TestTenantExample(t *testing.T) {
 	s, c := ownHub(t)
 	printed := c.withEnv("HUB_URL", s.url).runExample("docs/tenants.md")
 	require.Regexp(t, `(?s)as it may have: 1 of 1.*exit code 1\n.*endpoints +default\n.*\(too_many_deliveries, .*exit code 1\n.*deleted Acme.*\(invalid_key, .*exit code 4\n.*deleted crm`, printed)
+}
+
+// The example of docs/tenants.md stops a tenant and lets it go on.
+func TestSuspensionExample(t *testing.T) {
+	t.Parallel()
+	s, c := ownHub(t)
+	printed := c.withEnv("HUB_URL", s.url).runExampleUnder("## Suspending", "docs/tenants.md")
+	require.Regexp(t, `(?s)state +suspended.*\(tenant_suspended, .*state +active.*\nevt_`, printed)
 }
 
 // The example of docs/tenants.md closes sign-up.

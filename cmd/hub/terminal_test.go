@@ -142,6 +142,33 @@ func TestTerminalReplay(t *testing.T) {
 	require.Zero(t, term.wait())
 }
 
+// A tenant is suspended, or deleted, once that is answered with y.
+func TestTerminalTenantSuspend(t *testing.T) {
+	t.Parallel()
+	p := newTenant(t)
+	suspended := func() (yes bool) {
+		p.hub.queryRow(t, []any{&yes}, `select suspended_at is not null from hub.tenants where id = $1`, p.tenantID)
+		return yes
+	}
+	term := p.onTerminal(120, "tenants", "suspend", p.tenant)
+	term.awaitText("Suspend the tenant " + p.tenant + " of " + p.product + ", with its users, keys and public pages? [y/N] ")
+	term.writeText("\n")
+	require.Equal(t, 1, term.wait())
+	term.awaitText("not suspended")
+	require.False(t, suspended())
+
+	term = p.onTerminal(120, "tenants", "suspend", p.tenant)
+	term.awaitText("[y/N] ")
+	term.writeText("y\n")
+	require.Zero(t, term.wait())
+	require.True(t, suspended())
+	term = p.onTerminal(120, "tenants", "delete", p.tenant)
+	term.awaitText("Delete the tenant " + p.tenant + " of " + p.product + ", with its keys, endpoints and data in this hub? [y/N] ")
+	term.writeText("n\n")
+	require.Equal(t, 1, term.wait())
+	term.awaitText("not deleted")
+}
+
 // TestReplayInterrupted leaves a replay that cannot move on: without a terminal it
 // goes on in the hub, on one Ctrl-C asks whether it shall end too.
 func TestReplayInterrupted(t *testing.T) {

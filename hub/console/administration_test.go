@@ -67,8 +67,8 @@ func TestAlertsInABrowser(t *testing.T) {
 	administration(t, "alerts")
 }
 
-// "Products and tenants: list, limits", the title of a product, and Delete with the name typed to
-// confirm.
+// "Products and tenants: list, limits", the title of a product, Suspend and Resume, and Delete with
+// the name typed to confirm. The audit log has who suspended.
 func TestTenantsInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
@@ -78,6 +78,8 @@ func TestTenantsInABrowser(t *testing.T) {
 	visited["part"] = "tenants"
 	hubtest.RunInBrowser(t, "hub/console/browser/administration.mjs", visited)
 	c.ok(404, "GET", "/tenants/"+shop.tenant, nil)
+	require.Len(t, c.ok(200, "GET", "/audit?action=tenants.suspend", nil)["items"], 1)
+	require.Len(t, c.ok(200, "GET", "/audit?action=tenants.resume", nil)["items"], 1)
 	names := fmt.Sprint(c.ok(200, "GET", "/products", nil)["items"])
 	require.NotContains(t, names, "name:shop")
 	require.Contains(t, names, "name:lab")

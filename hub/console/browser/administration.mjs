@@ -263,15 +263,76 @@ async function retitles(page, row) {
 	await row.getByRole("cell", { name: "Web shop", exact: true }).waitFor();
 }
 
+// suspends stops a tenant of a hosted product and lets it go on: nothing happens unless that is
+// confirmed, and it is deleted only while it is suspended.
+async function suspends(page) {
+	const row = page.getByRole("row").filter({ hasText: "Pine Clinic" });
+	const act = (name) => row.getByRole("button", { name: `${name} Pine Clinic` });
+	const confirm = (name) => dialog(page).getByRole("button", { name, exact: true });
+	await row.getByText("Active", { exact: true }).waitFor();
+	await page.getByRole("button", { name: "Pine Clinic", exact: true }).click();
+	await shows(page, "hosted here and names its tenants itself", "[role=dialog]");
+	await escapes(page, page.getByRole("button", { name: "Pine Clinic", exact: true }));
+	await page.setViewportSize({ width: 900, height: 900 }); // the table scrolls to a button of another row, and stays there
+	const other = page.getByRole("button", { name: "Delete Oak Studio" });
+	await other.click();
+	await shows(page, "Suspend Oak Studio first", "[role=dialog]");
+	await closes(page, other);
+	await act("Delete").click();
+	await shows(page, "Suspend Pine Clinic first", "[role=dialog]");
+	await look(page, "tenants-suspend-first");
+	await closes(page, act("Delete"));
+
+	await act("Suspend").press("Enter");
+	await shows(page, "Within a second its users and keys are refused and its public pages are gone", "[role=dialog]");
+	await look(page, "tenants-suspend");
+	await escapes(page, act("Suspend"));
+	expect((await row.getByText("Active", { exact: true }).count()) === 1, "without a confirmation nothing is suspended");
+	await act("Suspend").click();
+	await page.route("**/suspend", (route) => route.fulfill(forbidden));
+	await confirm("Suspend tenant").click();
+	await shows(page, "That did not work. No.", "[role=dialog]");
+	await page.unroute("**/suspend");
+	await confirm("Suspend tenant").click();
+	await row.getByText(/^Suspended · /).waitFor();
+	await dialog(page).waitFor({ state: "hidden" });
+	await look(page, "tenants-suspended");
+	await act("Delete").click();
+	await shows(page, "its integrations are revoked", "[role=dialog]");
+	expect(await confirm("Delete tenant").isDisabled(), "its name has to be typed");
+	await escapes(page, act("Delete"));
+
+	await act("Resume").click();
+	await shows(page, "works again within a second", "[role=dialog]");
+	await look(page, "tenants-resume");
+	await page.route("**/resume", (route) => route.fulfill({ status: 409, contentType: "application/problem+json", body: '{"status":409,"code":"tenant_deletion_requested","detail":"This tenant is being deleted."}' }));
+	await confirm("Resume tenant").click();
+	await shows(page, "That did not work. This tenant is being deleted.", "[role=dialog]");
+	await page.unroute("**/resume");
+	await confirm("Resume tenant").click();
+	await row.getByText("Active", { exact: true }).waitFor();
+
+	// What is being deleted is there until that is done, and nothing more can be done with it.
+	const at = new Date().toISOString();
+	await page.route("**/api/v1/tenants?*", async (route) => {
+		const answer = await route.fetch();
+		const { items, ...rest } = await answer.json();
+		await route.fulfill({ json: { ...rest, items: items.map((item) => (item.name === "Pine Clinic" ? { ...item, suspended_at: at, deletion_requested_at: at } : item)) } });
+	});
+	await page.reload();
+	await row.getByText(/^Being deleted · /).waitFor();
+	expect((await row.getByRole("button", { name: /Suspend|Resume|Delete/ }).count()) === 0, "what is being deleted is neither suspended nor resumed");
+	await look(page, "tenants-deleting");
+	await page.unroute("**/api/v1/tenants?*");
+	await page.reload();
+	await row.getByText("Active", { exact: true }).waitFor();
+}
+
 // deletes deletes a tenant, then its product: each by its name, with the refusals in between.
 async function deletes(page) {
 	const row = (name) => page.getByRole("row").filter({ hasText: name });
 	const send = (name) => dialog(page).getByRole("button", { name });
 	await row("Corner Bakery").waitFor();
-	expect((await row("Pine Clinic").getByRole("button", { name: "Delete" }).count()) === 0, "a hosted product deletes its tenants itself");
-	await page.getByRole("button", { name: "Pine Clinic" }).click();
-	await shows(page, "hosted here and deletes its tenants itself", "[role=dialog]");
-	await escapes(page, page.getByRole("button", { name: "Pine Clinic" }));
 	// A product that has tenants stays.
 	await page.getByRole("button", { name: "Products", exact: true }).click();
 	const product = (name) => dialog(page).getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
@@ -317,7 +378,7 @@ async function tenants(browser) {
 	const page = await open(browser, "/tenants");
 	await shows(page, "Corner Bakery");
 	await look(page, "tenants");
-	await page.getByRole("button", { name: "Corner Bakery" }).click();
+	await page.getByRole("button", { name: "Corner Bakery", exact: true }).click();
 	await dialog(page).getByLabel("Endpoints").fill("9");
 	await dialog(page).getByLabel("Deliveries per request").fill("50");
 	await dialog(page).getByLabel("Concurrent attempts").fill("4");
@@ -328,7 +389,7 @@ async function tenants(browser) {
 	await dialog(page).getByLabel("Queue").fill("700");
 	await dialog(page).getByRole("button", { name: "Save" }).click();
 	await shows(page, "Endpoints: 9, Deliveries per request: 50, Concurrent attempts: 4, Queue: 700");
-	await page.getByRole("button", { name: "Corner Bakery" }).click();
+	await page.getByRole("button", { name: "Corner Bakery", exact: true }).click();
 	expect((await dialog(page).getByLabel("Queue").inputValue()) === "700", "the form shows the limits");
 	for (const limit of ["Deliveries per request", "Concurrent attempts", "Queue"]) await dialog(page).getByLabel(limit).fill("");
 	await dialog(page).getByRole("button", { name: "Save" }).click();
@@ -347,6 +408,7 @@ async function tenants(browser) {
 	await page.waitForURL(/product=lab/);
 	await page.waitForFunction(() => document.querySelectorAll("[data-row-link]").length === 1);
 	await page.goto(`${place.url}/tenants`);
+	await suspends(page);
 	await deletes(page);
 	await states(page, "/tenants", "**/api/v1/tenants?*", "No tenants yet");
 }
@@ -382,7 +444,7 @@ async function support(browser) {
 	for (const path of ["/keys", "/operators", "/endpoints", "/alerts", "/tenants"]) {
 		await page.goto(place.url + path);
 		await shows(page, "Administrators can change this.");
-		expect(await page.getByRole("button", { name: /Revoke|Rotate|Change|Delete|Create|Add/ }).count() === 0, `${path} has no buttons for support`);
+		expect(await page.getByRole("button", { name: /Revoke|Rotate|Change|Suspend|Delete|Create|Add/ }).count() === 0, `${path} has no buttons for support`);
 	}
 	await page.getByRole("button", { name: "Products", exact: true }).click();
 	await dialog(page).getByRole("rowheader", { name: "shop" }).waitFor();

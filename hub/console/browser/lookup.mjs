@@ -66,7 +66,7 @@ async function foundOtherwise(browser) {
 	await look(page, "lookup-cpf");
 	const asked = JSON.stringify(sent.map((body) => JSON.parse(body)));
 	expect(asked === JSON.stringify([{ email: "Maria.Souza@example.com" }, ...Array(4).fill({ cpf: "25" })]), `what is sent: ${asked}`);
-	expect(!addresses.some((address) => /souza|529|=25/i.test(address)), `nothing of it is in an address: ${addresses}`);
+	expect(!addresses.some((address) => /souza|529\.?982|=25/i.test(address)), `nothing of it is in an address: ${addresses}`);
 	await field.fill("Maria Souza");
 	await page.keyboard.press("Enter");
 	await shows(page, "Write a phone number, an e-mail address or the last two digits of a CPF.", "[role=alert]");

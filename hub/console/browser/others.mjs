@@ -63,7 +63,7 @@ async function alerts(browser) {
 async function limits(browser) {
 	const page = await open(browser, "/tenants");
 	const read = () => api("GET", `/tenants/${place.tenant}`);
-	await page.getByRole("button", { name: "Corner Bakery" }).click();
+	await page.getByRole("button", { name: "Corner Bakery", exact: true }).click();
 	await dialog(page).getByLabel(/^Queue/).fill("70");
 	const { name } = await read();
 	await api("PUT", `/tenants/${place.tenant}`, { name, external_ref: "acc_1", limits: { in_flight: 5 } });

@@ -63,6 +63,9 @@ type Tenant struct {
 	ExternalRef string       `json:"external_ref"` // its id in the product; "" = none
 	Limits      TenantLimits `json:"limits"`
 	CreatedAt   time.Time    `json:"created_at"`
+
+	SuspendedAt         *time.Time `json:"suspended_at"`          // nil = it is not suspended
+	DeletionRequestedAt *time.Time `json:"deletion_requested_at"` // nil = it is not being deleted
 }
 
 // TenantLimits is what a tenant may use; nil is the default.
@@ -119,6 +122,16 @@ func (c *Client) UpdateTenant(ctx context.Context, tenantID string, in TenantUpd
 	return send[Tenant](ctx, c, call{method: http.MethodPut, path: tenantsPath + "/" + id(tenantID), body: in})
 }
 
+// SuspendTenant stops a tenant until it is resumed.
+func (c *Client) SuspendTenant(ctx context.Context, tenantID string) (Reply[Tenant], error) {
+	return send[Tenant](ctx, c, post(tenantsPath+"/"+id(tenantID)+"/suspend", nil))
+}
+
+// ResumeTenant ends the suspension of a tenant.
+func (c *Client) ResumeTenant(ctx context.Context, tenantID string) (Reply[Tenant], error) {
+	return send[Tenant](ctx, c, post(tenantsPath+"/"+id(tenantID)+"/resume", nil))
+}
+
 // DeletedTenant is what ended with a tenant.
 type DeletedTenant struct {
 	ID        string `json:"id"`
@@ -128,7 +141,8 @@ type DeletedTenant struct {
 	Endpoints int64  `json:"endpoints"`
 }
 
-// DeleteTenant deletes a tenant of an external product with its keys and endpoints.
+// DeleteTenant deletes a tenant with its keys and endpoints. One of a hosted product has to be
+// suspended first.
 func (c *Client) DeleteTenant(ctx context.Context, tenantID string) (Reply[DeletedTenant], error) {
 	return send[DeletedTenant](ctx, c, call{method: http.MethodDelete, path: tenantsPath + "/" + id(tenantID)})
 }

@@ -50,7 +50,9 @@ export function VirtualTable<R>({ label, columns, rows, first, keyOf, more: { ha
 	};
 	useShortcuts({ j: () => move(1), k: () => move(-1) });
 	useEffect(() => {
-		scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${active + 2}"] [data-row-link]`)?.focus();
+		const row = scroller.current?.querySelector(`[aria-rowindex="${active + 2}"]`);
+		// A button of the row keeps the focus: a table that scrolls would move away from under a click.
+		if (row && !row.contains(document.activeElement)) row.querySelector<HTMLElement>("[data-row-link]")?.focus();
 	}, [active]);
 
 	const grid = { "--columns": columns.map((column) => column.width).join(" ") } as CSSProperties;

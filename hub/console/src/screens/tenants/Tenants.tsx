@@ -17,11 +17,13 @@ import { DeleteTenant } from "./DeleteTenant";
 import { Products } from "./Products";
 import { createProduct, createTenant, productsQuery, type Tenant, tenantsQuery, updateTenant } from "./queries";
 import { type TenantsSearch, tenantsSearch } from "./search";
+import { ResumeTenant, SuspendTenant } from "./SuspendTenant";
+import { stateOf, TenantState } from "./TenantState";
 
 const route = getRouteApi("/shell/tenants");
 const limits = ["endpoints", "deliveries_per_request", "in_flight", "queue"] as const;
 
-type Act = { name: "products" | "product" | "tenant" } | { name: "limits" | "delete"; tenant: Tenant };
+type Act = { name: "products" | "product" | "tenant" } | { name: "limits" | "suspend" | "resume" | "delete"; tenant: Tenant };
 
 export function Tenants() {
 	const { t } = useLanguage();
@@ -35,6 +37,7 @@ export function Tenants() {
 	const products = useQuery(productsQuery);
 	const names = products.data?.items.map(({ name }) => name) ?? [];
 	const external = products.data?.items.filter((product) => !product.hosted) ?? [];
+	const isHosted = (tenant: Tenant) => !external.some(({ name }) => name === tenant.product);
 	const [act, setAct] = useState<Act>();
 	const onClose = () => setAct(undefined);
 	const onDone = () => Promise.all([queries.invalidateQueries({ queryKey: ["tenants"] }), queries.invalidateQueries({ queryKey: ["tenant"] }), queries.invalidateQueries({ queryKey: ["products"] })]);
@@ -42,18 +45,19 @@ export function Tenants() {
 	const columns: Column<Tenant>[] = [
 		{
 			title: t.ui.tenant,
-			width: "minmax(180px, 1.6fr)",
+			width: "minmax(130px, 1.6fr)",
 			cell: (row) => (
 				<button type="button" className={layout.name} data-row-link onClick={() => setAct({ name: "limits", tenant: row })}>
 					{row.name}
 				</button>
 			),
 		},
-		{ title: t.ui.product, width: "minmax(90px, 0.7fr)", cell: (row) => row.product },
-		{ title: screens.tenants.reference, width: "minmax(100px, 0.8fr)", cell: (row) => <span className="quiet">{row.external_ref ?? "–"}</span> },
+		{ title: t.ui.product, width: "minmax(70px, 0.7fr)", cell: (row) => row.product },
+		{ title: screens.tenants.state, width: "minmax(150px, 0.9fr)", cell: (row) => <TenantState tenant={row} focusable={false} /> },
+		{ title: screens.tenants.reference, width: "minmax(70px, 0.8fr)", cell: (row) => <span className="quiet">{row.external_ref ?? "–"}</span> },
 		{
 			title: screens.tenants.limits,
-			width: "minmax(150px, 1.2fr)",
+			width: "minmax(74px, 1.2fr)",
 			cell: (row) => (
 				<span className="quiet">
 					{limits
@@ -65,7 +69,7 @@ export function Tenants() {
 		},
 		{
 			title: screens.tenants.show,
-			width: "190px",
+			width: "160px",
 			cell: (row) => (
 				<>
 					<Link to="/keys" search={{ environment: search.environment, tenant: row.id }}>
@@ -78,18 +82,13 @@ export function Tenants() {
 				</>
 			),
 		},
-		{ title: screens.tenants.since, width: "96px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
+		{ title: screens.tenants.since, width: "76px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 	];
 	if (admin)
 		columns.push({
 			title: screens.tenants.actions,
-			width: "84px",
-			cell: (row) =>
-				external.some(({ name }) => name === row.product) && (
-					<Button size="compact-xs" variant="default" className={layout.bad} onClick={() => setAct({ name: "delete", tenant: row })}>
-						{t.ui.delete}
-					</Button>
-				),
+			width: "156px",
+			cell: (row) => <Actions tenant={row} deletable={products.isSuccess} onAct={(name) => setAct({ name, tenant: row })} />,
 		});
 	const buttons = (
 		<>
@@ -134,7 +133,9 @@ export function Tenants() {
 			}
 		>
 			{act?.name === "products" && <Products products={products} admin={admin} onClose={onClose} onDone={onDone} />}
-			{act?.name === "delete" && <DeleteTenant tenant={act.tenant} onClose={onClose} onDone={onDone} />}
+			{act?.name === "suspend" && <SuspendTenant tenant={act.tenant} onClose={onClose} onDone={onDone} />}
+			{act?.name === "resume" && <ResumeTenant tenant={act.tenant} onClose={onClose} onDone={onDone} />}
+			{act?.name === "delete" && <DeleteTenant tenant={act.tenant} hosted={isHosted(act.tenant)} onClose={onClose} onDone={onDone} />}
 			{act?.name === "product" && (
 				<FormDialog title={screens.tenants.createProduct} onClose={onClose} onDone={onDone} send={({ text, maybe }) => createProduct({ name: text("name"), prefix: text("prefix"), title: maybe("title") })}>
 					<TextInput name="name" required maxLength={40} pattern="[a-z][a-z0-9\-]{1,39}" label={t.ui.name} description={screens.tenants.nameHelp} />
@@ -149,8 +150,27 @@ export function Tenants() {
 					<TextInput name="reference" maxLength={200} label={screens.tenants.reference} />
 				</FormDialog>
 			)}
-			{act?.name === "limits" && <Limits tenant={act.tenant} hosted={!external.some(({ name }) => name === act.tenant.product)} readOnly={!admin} onClose={onClose} onDone={onDone} />}
+			{act?.name === "limits" && <Limits tenant={act.tenant} hosted={isHosted(act.tenant)} readOnly={!admin} onClose={onClose} onDone={onDone} />}
 		</ListScreen>
+	);
+}
+
+/** Actions are what can be done with a tenant: nothing with one that is being deleted. How it is deleted depends on its product. */
+function Actions({ tenant, deletable, onAct }: { tenant: Tenant; deletable: boolean; onAct: (name: "suspend" | "resume" | "delete") => void }) {
+	const { t } = useLanguage();
+	const { tenants: texts } = useScreenTexts();
+	const { state } = stateOf(tenant);
+	if (state === "deleting") return null;
+	const change = state === "suspended" ? "resume" : "suspend";
+	return (
+		<>
+			<Button size="compact-xs" variant="default" aria-label={`${texts[change]} ${tenant.name}`} onClick={() => onAct(change)}>
+				{texts[change]}
+			</Button>{" "}
+			<Button size="compact-xs" variant="default" className={layout.bad} disabled={!deletable} aria-label={`${t.ui.delete} ${tenant.name}`} onClick={() => onAct("delete")}>
+				{t.ui.delete}
+			</Button>
+		</>
 	);
 }
 
@@ -175,8 +195,11 @@ function Limits({ tenant, hosted, readOnly, onClose, onDone }: { tenant: Tenant;
 			<p className="quiet">
 				{tenant.product} · <span className="mono">{tenant.id}</span> <Copy text={tenant.id} />
 			</p>
+			<p>
+				<TenantState tenant={tenant} focusable />
+			</p>
 			{hosted ? (
-				<p className="quiet">{screens.tenants.hostedDeletes}</p>
+				<p className="quiet">{screens.tenants.hostedNames}</p>
 			) : (
 				<>
 					<TextInput name="name" required maxLength={200} label={t.ui.name} defaultValue={tenant.name} />

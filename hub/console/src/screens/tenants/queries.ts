@@ -5,7 +5,8 @@ import { rebase } from "../../ui/rebase";
 import type { TenantsSearch } from "./search";
 
 export type Product = paths["/api/v1/products"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
-export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
+/** Tenant is one that may be suspended, and then deleted: both are since when, if at all. */
+export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"] & { deletion_requested_at?: string | null };
 export type Update = paths["/api/v1/tenants/{id}"]["put"]["requestBody"]["content"]["application/json"];
 
 export const productsQuery = queryOptions({ queryKey: ["products"], queryFn: () => bodyOf(client.GET("/api/v1/products", { params: { query: { limit: 200 } } })) });
@@ -39,3 +40,5 @@ export async function updateTenant(shown: Tenant, { limits, ...names }: Partial<
 
 export const deleteProduct = (name: string) => bodyOf(client.DELETE("/api/v1/products/{name}", { params: { path: { name } } }));
 export const deleteTenant = (id: string) => bodyOf(client.DELETE("/api/v1/tenants/{id}", { params: { path: { id } } }));
+export const suspendTenant = (id: string) => bodyOf(client.POST("/api/v1/tenants/{id}/suspend", { params: { path: { id } } }));
+export const resumeTenant = (id: string) => bodyOf(client.POST("/api/v1/tenants/{id}/resume", { params: { path: { id } } }));
