@@ -27,9 +27,9 @@ const insertFailed = `
 	insert into hub.received (integration_id, event_id, tenant_id, body_sha256, event_type, ignored, seq, failed)
 	values ($1, $2, $3, $4, $5, false, $6, true) on conflict do nothing`
 
-const lockFailed = `select seq from hub.received where integration_id = $1 and event_id = $2 and failed for update`
+const lockFailed = `select seq, body_sha256 = $3 from hub.received where integration_id = $1 and event_id = $2 and failed for update`
 
-const moveFailed = `update hub.received set seq = $3 where integration_id = $1 and event_id = $2`
+const moveFailed = `update hub.received set seq = $3, body_sha256 = $4 where integration_id = $1 and event_id = $2`
 
 const countFailure = `
 	update hub.deliveries set attempts = attempts + 1, status_code = $2, response_body = $3, finished_at = now() where id = $1`
@@ -66,17 +66,18 @@ func (w *writer) insertFailure(ctx context.Context, r *pendingEvent) error {
 			return w.logNewFailure(ctx, tx, r, problem.Status, answer)
 		}
 		var seq uuid.UUID
-		err = tx.QueryRow(ctx, lockFailed, r.IntegrationID, r.id).Scan(&seq)
+		var isUnchanged bool
+		err = tx.QueryRow(ctx, lockFailed, r.IntegrationID, r.id, r.Hash[:]).Scan(&seq, &isUnchanged)
 		if errors.Is(err, pgx.ErrNoRows) { // a retry has succeeded since
 			return nil
 		}
 		var counted pgconn.CommandTag
-		if err == nil {
+		if err == nil && isUnchanged {
 			counted, err = tx.Exec(ctx, countFailure, logid.Delivery(seq, 1), problem.Status, answer)
 		}
-		if err == nil && counted.RowsAffected() == 0 { // it has left the log
+		if err == nil && counted.RowsAffected() == 0 { // it has left the log, or its sender has changed it
 			r.seq = logid.NewSeq(w.now())
-			if _, err = tx.Exec(ctx, moveFailed, r.IntegrationID, r.id, r.seq); err == nil {
+			if _, err = tx.Exec(ctx, moveFailed, r.IntegrationID, r.id, r.seq, r.Hash[:]); err == nil {
 				return w.logNewFailure(ctx, tx, r, problem.Status, answer)
 			}
 		}

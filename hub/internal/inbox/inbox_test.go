@@ -178,13 +178,13 @@ func TestFailuresAreLogged(t *testing.T) {
 	}
 
 	b.err.Store(nil)
-	_, err = send(1, "another body", true)
-	require.ErrorIs(t, err, hub.ErrConflict)
 	for _, want := range []inbox.Outcome{inbox.Accepted, inbox.Duplicate} {
 		outcome, err := send(1, "one", true)
 		require.NoError(t, err)
 		require.Equal(t, want, outcome)
 	}
+	_, err = send(1, "another body", true)
+	require.ErrorIs(t, err, hub.ErrConflict)
 	outcome, err := send(2, "two", false) // the product takes such events no more
 	require.NoError(t, err)
 	require.Equal(t, inbox.Ignored, outcome)
@@ -196,6 +196,41 @@ func TestFailuresAreLogged(t *testing.T) {
 		{1, 1, 6, 200, "", `{"received":true,"id":"evt_0000000000000001","status":"accepted"}`},
 		{2, 1, 2, 200, "", `{"received":true,"id":"evt_0000000000000002","status":"ignored"}`},
 	}, log(t, db))
+}
+
+// An event that failed had no effect: its sender may correct it under the same id. Each body has
+// an entry of its own in the log.
+func TestFailedEventIsCorrected(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	id, tenant := integration(t, db)
+	b := newFailing(t, db, new(atomic.Int32))
+	send := func(body string) (inbox.Outcome, error) {
+		entry := item(id, tenant, body)
+		entry.Event.ID, entry.IsHandled = hub.FormatEventID(1), true
+		return b.Store(context.Background(), entry)
+	}
+	malformed := error(hub.Errorf(hub.ErrMalformed, "malformed", "data.phone must be a text."))
+	b.err.Store(&malformed)
+	for _, body := range []string{"wrong", "wrong", "still wrong"} {
+		_, err := send(body)
+		require.ErrorIs(t, err, hub.ErrMalformed)
+	}
+	b.err.Store(nil)
+	outcome, err := send("right")
+	require.NoError(t, err)
+	require.Equal(t, inbox.Accepted, outcome)
+	outcome, err = send("right")
+	require.NoError(t, err)
+	require.Equal(t, inbox.Duplicate, outcome)
+	_, err = send("wrong")
+	require.ErrorIs(t, err, hub.ErrConflict)
+	require.EqualValues(t, 1, b.effects.Load())
+	var got [][3]int
+	for _, entry := range log(t, db) {
+		got = append(got, [3]int{entry.Status, entry.Attempts, entry.Code})
+	}
+	require.ElementsMatch(t, [][3]int{{3, 2, 400}, {3, 1, 400}, {1, 1, 200}}, got)
 }
 
 // An event that failed and comes again many times at once, to two processes, has one

@@ -181,12 +181,13 @@ const selectReceivedSQL = `
 	join hub.received r using (integration_id, event_id)`
 
 // claimFailedSQL claims events whose effect failed before. Another writer with the same event
-// waits here and then finds it claimed. One that has left the log since is logged again, with
-// a new seq.
+// waits here and then finds it claimed. One that has left the log since, or that its sender has
+// corrected, is logged again, with a new seq.
 const claimFailedSQL = `
-	update hub.received r set failed = false, ignored = w.ignored, seq = case when ` + isLoggedSQL + ` then r.seq else w.seq end
-	from unnest($1::uuid[], $2::int8[], $3::bool[], $4::uuid[]) as w(integration_id, event_id, ignored, seq)
-	where r.integration_id = w.integration_id and r.event_id = w.event_id and r.failed returning r.integration_id, r.event_id, r.seq, ` + isLoggedSQL
+	update hub.received r set failed = false, ignored = w.ignored, body_sha256 = w.hash,
+		seq = case when r.body_sha256 = w.hash and ` + isLoggedSQL + ` then r.seq else w.seq end
+	from unnest($1::uuid[], $2::int8[], $3::bool[], $4::uuid[], $5::bytea[]) as w(integration_id, event_id, ignored, seq, hash)
+	where r.integration_id = w.integration_id and r.event_id = w.event_id and r.failed returning r.integration_id, r.event_id, r.seq, r.seq <> w.seq and ` + isLoggedSQL
 
 // isLoggedSQL reports whether the log has the event of a row r of hub.received.
 const isLoggedSQL = `exists (select from hub.deliveries d where d.id = (overlay(r.seq::text placing '0001' from 33))::uuid)`
@@ -245,7 +246,7 @@ func (w *writer) classify(ctx context.Context, tx pgx.Tx, batch []*pendingEvent,
 	for _, r := range batch {
 		r.err, r.isRedelivery = nil, false
 		earlier, isRepeated := received[r.key()]
-		if c, failed := claimed[r.key()]; failed && earlier.hash == r.Hash {
+		if c, failed := claimed[r.key()]; failed && c.hash == r.Hash {
 			r.seq, r.isRedelivery, isRepeated = c.seq, c.isLogged, false
 			delete(claimed, r.key())
 		}
@@ -297,29 +298,39 @@ func (w *writer) loadReceived(ctx context.Context, tx pgx.Tx, batch []*pendingEv
 
 // claimedEvent is an event that failed before.
 type claimedEvent struct {
-	seq      uuid.UUID // in the log
-	isLogged bool      // the log has it still
+	hash     [sha256.Size]byte // of the body that claimed it
+	seq      uuid.UUID         // in the log
+	isLogged bool              // the log has this body still
 }
 
-// claimFailed claims the events of a batch that failed before and are repeated unchanged.
+// claimFailed claims the events of a batch that failed before. They had no effect: their senders
+// repeat or correct them.
 func (w *writer) claimFailed(ctx context.Context, tx pgx.Tx, batch []*pendingEvent, received map[eventKey]receivedEvent) (map[eventKey]claimedEvent, error) {
 	var integrations, seqs []uuid.UUID
 	var ids []int64
 	var ignored []bool
+	var hashes [][]byte
+	claimed := make(map[eventKey]claimedEvent)
 	for _, r := range batch {
-		if earlier := received[r.key()]; earlier.failed && earlier.hash == r.Hash {
-			integrations, ids, ignored, seqs = append(integrations, r.IntegrationID), append(ids, r.id), append(ignored, !r.IsHandled), append(seqs, r.seq)
+		if _, isClaimed := claimed[r.key()]; received[r.key()].failed && !isClaimed {
+			claimed[r.key()] = claimedEvent{hash: r.Hash}
+			integrations, ids, ignored, seqs, hashes = append(integrations, r.IntegrationID), append(ids, r.id), append(ignored, !r.IsHandled), append(seqs, r.seq), append(hashes, r.Hash[:])
 		}
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	claimed := make(map[eventKey]claimedEvent, len(ids))
-	rows, err := tx.Query(ctx, claimFailedSQL, integrations, ids, ignored, seqs)
+	rows, err := tx.Query(ctx, claimFailedSQL, integrations, ids, ignored, seqs, hashes)
 	if err == nil {
 		var key eventKey
-		var c claimedEvent
-		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &c.seq, &c.isLogged}, func() error { claimed[key] = c; return nil })
+		var seq uuid.UUID
+		var isLogged bool
+		found := make(map[eventKey]claimedEvent, len(ids)) // another process may have claimed some
+		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &seq, &isLogged}, func() error {
+			found[key] = claimedEvent{claimed[key].hash, seq, isLogged}
+			return nil
+		})
+		claimed = found
 	}
 	if err != nil {
 		return nil, fmt.Errorf("claiming failed events: %w", err)

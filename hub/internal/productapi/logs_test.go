@@ -104,8 +104,14 @@ func TestFailedEventsAreInTheLog(t *testing.T) {
 		refused(t, 409, "received_delivery", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
 	}
 	require.Empty(t, l.logs("?status=delivered"))
-	refused(t, 409, "event_id_reused", l.send(envelope(id, "board", "note.created", "other")))
 	require.Empty(t, l.notes())
+
+	// Its sender corrects it: it had no effect before. Now it has, and its id is used up.
+	require.Equal(t, "accepted", l.send(envelope(id, "board", "note.created", "other")).body["status"])
+	require.Equal(t, []string{"other"}, l.notes())
+	refused(t, 409, "event_id_reused", l.send(envelope(id, "board", "note.created", "a third")))
+	require.Len(t, l.logs("?event_id="+id), 2, "as it failed, and as it was corrected")
+	require.Len(t, l.logs("?status=delivered&event_id="+id), 1)
 }
 
 func TestWebhookLogsRefuse(t *testing.T) {

@@ -1680,6 +1680,7 @@ export interface components {
         };
         Tenant: {
             created_at: string;
+            deletion_requested_at: string | null;
             external_ref: string | null;
             id: string;
             limits: components["schemas"]["TenantLimits"];

@@ -6,7 +6,7 @@ import type { TenantsSearch } from "./search";
 
 export type Product = paths["/api/v1/products"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
 /** Tenant is one that may be suspended, and then deleted: both are since when, if at all. */
-export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"] & { deletion_requested_at?: string | null };
+export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
 export type Update = paths["/api/v1/tenants/{id}"]["put"]["requestBody"]["content"]["application/json"];
 
 export const productsQuery = queryOptions({ queryKey: ["products"], queryFn: () => bodyOf(client.GET("/api/v1/products", { params: { query: { limit: 200 } } })) });
