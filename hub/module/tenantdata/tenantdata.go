@@ -76,31 +76,58 @@ func (s Schema) empty(ctx context.Context, pool *pgxpool.Pool, table, column str
 // tables returns the tables with the key and the root, each before those that it refers to.
 func (s Schema) tables(ctx context.Context, pool *pgxpool.Pool) ([]string, error) {
 	rows, err := pool.Query(ctx, `
-		select c.relname::text, coalesce(array_agg(distinct p.relname::text) filter (where p.relname is not null), '{}')
+		select c.relname::text, coalesce(p.relname::text, ''), coalesce(f.confdeltype in ('n', 'd'), false)
 		from pg_class c
 		left join pg_constraint f on f.contype = 'f' and f.conrelid = c.oid and f.confrelid <> c.oid
 		left join pg_class p on p.oid = f.confrelid and p.relnamespace = c.relnamespace
 		where c.relnamespace = to_regnamespace($1) and c.relkind = 'r' and (c.relname = $2 or exists (
 			select from pg_attribute a where a.attrelid = c.oid and a.attname = $3 and not a.attisdropped))
-		group by 1 order by 1`, s.Name, s.Root, s.Key)
+		order by 1, 2`, s.Name, s.Root, s.Key)
 	if err != nil {
 		return nil, dberr.Wrap("listing the tables of "+s.Name, err)
 	}
-	parents := make(map[string][]string)
-	var table string
-	var refersTo []string
-	if _, err := pgx.ForEachRow(rows, []any{&table, &refersTo}, func() error {
-		parents[table] = refersTo
+	parents, optional := make(references), make(references)
+	var table, parent string
+	var isOptional bool
+	if _, err := pgx.ForEachRow(rows, []any{&table, &parent, &isOptional}, func() error {
+		switch {
+		case parent == "":
+			parents[table] = nil
+		case isOptional:
+			optional[table] = append(optional[table], parent)
+		default:
+			parents[table] = append(parents[table], parent)
+		}
 		return nil
 	}); err != nil {
 		return nil, dberr.Wrap("listing the tables of "+s.Name, err)
 	}
-	return childrenFirst(parents, s.Root), nil
+	return childrenFirst(parents, optional, s.Root), nil
 }
 
-// childrenFirst orders tables so that each comes before its parents, and the root last. In a
-// circle of foreign keys one comes too late, which costs time only: such keys are set to null.
-func childrenFirst(parents map[string][]string, root string) []string {
+// references are tables and the tables that their foreign keys refer to.
+type references map[string][]string
+
+// reach reports whether a table refers to another, also through others.
+func (r references) reach(from, to string) bool {
+	return from == to || slices.ContainsFunc(r[from], func(parent string) bool { return r.reach(parent, to) })
+}
+
+// childrenFirst orders tables so that each comes before its parents, and the root last. Foreign
+// keys that become null, the optional ones, count where they are part of no circle: rows that are
+// deleted first need no update.
+func childrenFirst(parents, optional references, root string) []string {
+	for table := range optional { // also those without others
+		parents[table] = append(parents[table], root)
+	}
+	tables := slices.Sorted(maps.Keys(parents))
+	for _, table := range slices.Sorted(maps.Keys(optional)) {
+		for _, parent := range optional[table] {
+			if !parents.reach(parent, table) {
+				parents[table] = append(parents[table], parent)
+			}
+		}
+	}
 	var ordered []string
 	visited := make(map[string]bool, len(parents))
 	var visit func(table string)
@@ -115,7 +142,7 @@ func childrenFirst(parents map[string][]string, root string) []string {
 		ordered = append(ordered, table) // after its parents
 	}
 	visit(root)
-	for _, table := range slices.Sorted(maps.Keys(parents)) {
+	for _, table := range tables {
 		visit(table)
 	}
 	slices.Reverse(ordered)
