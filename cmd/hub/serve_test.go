@@ -209,7 +209,7 @@ func TestServeProduction(t *testing.T) {
 	status, text = s.call(t, "POST", "/messaging/sandbox/phones", `{"number":"5511987654321","name":"Ana"}`)
 	require.Equal(t, 404, status, text)
 	p := s.newTenant(c.withEnv("HUB_DATA_DIR", s.dataDir))
-	p.run("endpoints", "create", "http://127.0.0.1:9/", "--tenant", p.tenant).requireFails(1, "(url_not_allowed, ")
+	p.run("endpoints", "create", "http://127.0.0.1:9/", "--tenant", p.tenant).requireFails(1, "(url_not_allowed, ", "in production no setting opens loopback")
 }
 
 // TestServeWithoutRedis: what the Redis client has to say is said in the hub's log,
