@@ -17,7 +17,7 @@ func TestTokenExample(t *testing.T) {
 	require.True(t, found)
 	require.Regexp(t, `token sign-up back end +keys\.create`, after)
 	require.Regexp(t, `hubt_….{4} +sign-up back end +admin +active +20\S+.* local command line`, after)
-	key, err := os.ReadFile(filepath.Join(c.dir, "acme.key"))
+	key, err := os.ReadFile(filepath.Join(c.dir, "oak.key"))
 	require.NoError(t, err)
 	require.Regexp(t, `^crm_live_\w{20,}\n$`, string(key))
 }
