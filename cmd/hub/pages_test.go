@@ -27,7 +27,7 @@ func TestPagesFollowEachOther(t *testing.T) {
 			"# The first is parked", "until [ -n \"$(hub deliveries list --tenant Hazel --status parked -q)\" ]; do sleep 0.1; done\n# The first is parked"}, `reason +discarded`},
 		"priorities.md": {"## Priorities", []string{"http://127.0.0.1:9000", newReceiver(t, 200, "").URL,
 			"LAST=", "until [ -n \"$(hub deliveries list --tenant Pine --type order.paid --status pending -q)\" ]; do sleep 0.1; done\nLAST="}, `(?m)^priority +bulk$`},
-		"receivers.md":  {"## An example", nil, `X-Tenant: \*\*\*`},
+		"receivers.md": {"## An example", nil, `X-Tenant: \*\*\*`},
 		"alerts.md": {"## An example", []string{
 			"sleep 3\n", "until hub mail --to ops@example.com | grep -q parked; do sleep 0.1; done\n"}, `was parked \(disabled\)`},
 		"handshake.md": {"### An example of a rate", []string{
