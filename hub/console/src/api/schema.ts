@@ -855,15 +855,17 @@ export interface components {
         AlertRotateSecret: {
             overlap_seconds?: number;
         };
-        AlertSettings: {
+        AlertTest: {
+            event_id: string | null;
+        };
+        AlertUpdate: {
             enabled?: boolean;
             events: string[];
+            /** @enum {string} */
+            kind?: "email" | "webhook";
             product?: string | null;
             target: string;
             tenant_id?: string | null;
-        };
-        AlertTest: {
-            event_id: string | null;
         };
         AttemptItem: {
             error: string | null;
@@ -1134,10 +1136,12 @@ export interface components {
             product: string;
             schema?: unknown;
         };
-        EventTypeSettings: {
+        EventTypeUpdate: {
             deprecated?: boolean;
             description?: string;
             example?: unknown;
+            name?: string;
+            product?: string;
             schema?: unknown;
         };
         FieldProblem: {
@@ -1533,6 +1537,8 @@ export interface components {
             validation?: "off" | "warn" | "reject";
         };
         ProductUpdate: {
+            name?: string;
+            prefix?: string;
             title?: string;
             /** @enum {string} */
             validation?: "off" | "warn" | "reject";
@@ -1648,11 +1654,13 @@ export interface components {
         };
         Tenant: {
             created_at: string;
+            deletion_requested_at: string | null;
             external_ref: string | null;
             id: string;
             limits: components["schemas"]["TenantLimits"];
             name: string;
             product: string;
+            suspended_at: string | null;
         };
         TenantCreate: {
             external_ref?: string | null;
@@ -1788,7 +1796,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AlertSettings"];
+                "application/json": components["schemas"]["AlertUpdate"];
             };
         };
         responses: {
@@ -2433,7 +2441,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EventTypeSettings"];
+                "application/json": components["schemas"]["EventTypeUpdate"];
             };
         };
         responses: {
@@ -3259,6 +3267,7 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 product?: string;
+                external_ref?: string;
                 q?: string;
             };
             header?: never;
