@@ -92,6 +92,7 @@ func AnswerUnknownMethods(app *fiber.App) {
 		for _, method := range methods {
 			if string(ctx.Method()) == method { // compared without a copy
 				handle(ctx)
+				allowHead(ctx)
 				return
 			}
 		}
@@ -99,6 +100,17 @@ func AnswerUnknownMethods(app *fiber.App) {
 		defer app.ReleaseCtx(c)
 		c.Set(fiber.HeaderAllow, allowed)
 		_ = app.ErrorHandler(c, fiber.ErrMethodNotAllowed) // ours only fails where Problem cannot be written as JSON
+	}
+}
+
+// allowHead names HEAD beside GET where a response says which methods a path knows.
+func allowHead(ctx *fasthttp.RequestCtx) {
+	if ctx.Response.StatusCode() != fiber.StatusMethodNotAllowed {
+		return
+	}
+	allowed := string(ctx.Response.Header.Peek(fiber.HeaderAllow))
+	if strings.Contains(allowed, fiber.MethodGet) && !strings.Contains(allowed, fiber.MethodHead) {
+		ctx.Response.Header.Set(fiber.HeaderAllow, strings.Replace(allowed, fiber.MethodGet, fiber.MethodGet+", "+fiber.MethodHead, 1))
 	}
 }
 

@@ -103,6 +103,7 @@ func TestHead(t *testing.T) {
 		}
 		require.NotEqual(t, "0", head.header.Get("Content-Length"), path)
 	}
+	require.Equal(t, "GET, HEAD", s.send(t, http.MethodDelete, "/huma/list", nil).header.Get("Allow"))
 }
 
 // What a server's request costs more, which is every event's.
