@@ -105,7 +105,7 @@ func TestLogFilters(t *testing.T) {
 		ids := p.run(append([]string{"deliveries", "list", "--tenant", p.tenant, "-q"}, tc.flags...)...).requireOK()
 		require.Len(t, strings.Fields(ids), tc.count, "%q", tc.flags)
 	}
-	p.run("deliveries", "list", "--status", "lost").requireFails(1, "status")
+	p.run("deliveries", "list", "--status", "lost").requireFails(2, "status")
 	for _, code := range []string{"0", "99", "1000", "x"} {
 		p.run("deliveries", "list", "--status-code", code).requireFails(2, "--status-code")
 	}

@@ -48,7 +48,7 @@ func refuseMalformed(cmd *cobra.Command, args []string) (err error) {
 			}
 		}
 		if allowed := flag.Annotations[choicesKey]; allowed != nil && !slices.Contains(allowed, value) {
-			err = usagef("--%s %q is unknown: give %s", flag.Name, value, orList(allowed))
+			err = usagef("--%s is %s, not %q", flag.Name, orList(allowed), value)
 		}
 	})
 	return err

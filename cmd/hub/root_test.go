@@ -111,12 +111,12 @@ func TestMalformedIDsAndValues(t *testing.T) {
 	run("deliveries", "list", "--endpoint", "xx").requireFails(2, `"xx" is no id`, "see: hub endpoints list")
 	run("stats", "--integration", "xx").requireFails(2, `"xx" is no id`, "see: hub integrations list")
 	for want, args := range map[string][]string{
-		`--status "foo" is unknown: give pending, delivered, parked, failed or failing`: {"deliveries", "list", "--status", "foo"},
-		`--bucket "5m" is unknown: give 1m, 30m, 3h or 12h`:                             {"stats", "--bucket", "5m"},
-		`--role "foo" is unknown: give admin or support`:                                {"operators", "update", "a@example.com", "--role", "foo"},
-		`--environment "prod" is unknown: give live or test`:                            {"events", "list", "--environment", "prod"},
-		`hub products list takes no argument: what is "extra"?`:                         {"products", "list", "extra"},
-		`hub stats takes no argument: what is "extra"?`:                                 {"stats", "extra"},
+		`--status is pending, delivered, parked, failed or failing, not "foo"`: {"deliveries", "list", "--status", "foo"},
+		`--bucket is 1m, 30m, 3h or 12h, not "5m"`:                             {"stats", "--bucket", "5m"},
+		`--role is admin or support, not "foo"`:                                {"operators", "update", "a@example.com", "--role", "foo"},
+		`--environment is live or test, not "prod"`:                            {"events", "list", "--environment", "prod"},
+		`hub products list takes no argument: what is "extra"?`:                {"products", "list", "extra"},
+		`hub stats takes no argument: what is "extra"?`:                        {"stats", "extra"},
 	} {
 		run(args...).requireFails(2, want)
 	}

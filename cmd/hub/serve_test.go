@@ -171,7 +171,7 @@ func TestServeRefuses(t *testing.T) {
 		"\n  HUB_MASTER_KEY is required", "\n  HUB_KEY_RATE must set a limit", "\n  HUB_EGRESS_ALLOW must not open every address")
 	c.among(env).run("serve", "--database-url", "postgres://hub:canary@127.0.0.1/hub").requireFails(3, "a password in a flag can be read by all users of this machine")
 	c.among(env).run("serve", "--master-key", "a-key-that-no-hub-has").requireFails(2, "unknown flag: --master-key")
-	c.among(env).run("serve", "now").requireFails(2, `unknown command "now"`)
+	c.among(env).run("serve", "now").requireFails(2, `takes no argument: what is "now"?`)
 	_, err := os.Stat(filepath.Join(c.dir, "data", "postgres"))
 	require.ErrorIs(t, err, fs.ErrNotExist, "nothing was begun")
 	warned := c.among(also(env, "HUB_PUBLIK_URL", "http://x", "HUB_LISTEN", "127.0.0.1")).run("serve")

@@ -47,6 +47,6 @@ func TestTokens(t *testing.T) {
 	program.run("whoami").requireFails(4)
 	c.run("tokens", "delete", id).requireFails(5)
 	c.run("tokens", "create", "late", "--expires", "2020-01-01").requireFails(1, "expires_at")
-	c.run("tokens", "create", "odd", "--role", "owner").requireFails(2, "give admin or support")
+	c.run("tokens", "create", "odd", "--role", "owner").requireFails(2, "--role is admin or support")
 	c.run("tokens", "create").requireFails(2)
 }
