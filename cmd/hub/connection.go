@@ -182,7 +182,8 @@ func (t localTokens) Renew(ctx context.Context, stale string) (string, error) {
 func (a *app) notLoggedInHint() string {
 	var lines []string
 	if target, err := url.Parse(a.target.url); err == nil && target.Port() != "" {
-		conn, err := net.DialTimeout("tcp", target.Host, reachTimeout)
+		dialer := net.Dialer{Timeout: reachTimeout}
+		conn, err := dialer.DialContext(context.Background(), "tcp", target.Host)
 		switch {
 		case err == nil:
 			_ = conn.Close()

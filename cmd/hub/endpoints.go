@@ -382,9 +382,6 @@ that verify X-Webhook-Signature and know the new secret only later want --switch
 			if err != nil {
 				return err
 			}
-			if rotation.Switch != "now" && rotation.Switch != "end" {
-				return usagef("--switch is now or end, not %q", rotation.Switch)
-			}
 			if rotation.Secret, err = a.secret(rotation.Secret); err != nil {
 				return err
 			}
