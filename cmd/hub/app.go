@@ -28,11 +28,11 @@ type app struct {
 	url, token, dataDir, output string
 	quiet                       bool
 
-	started   bool   // the command's own work has begun
-	usedKey   bool   // the last client made calls with a tenant's key
-	urlSource string // where the last client's address comes from, for people
-	now       func() time.Time
-	outErr    atomic.Pointer[error] // the first of writing to out
+	started bool       // the command's own work has begun
+	usedKey bool       // the last client made calls with a tenant's key
+	target  connection // of the last client
+	now     func() time.Time
+	outErr  atomic.Pointer[error] // the first of writing to out
 }
 
 func newApp(in, out, err *os.File) *app {
@@ -217,7 +217,7 @@ func (a *app) keyClient(key string) (*client.Client, error) {
 }
 
 func (a *app) client(target connection, key string) (*client.Client, error) {
-	a.urlSource = target.source
+	a.target = target
 	c, err := client.New(target.url, client.Options{Tokens: target.tokens, Key: key, Agent: "hub-cli/" + versionName()})
 	if err != nil {
 		return nil, &failure{code: target.invalidURLCode, err: fmt.Errorf("the address %q (from %s) is %w", target.url, target.source, err)}

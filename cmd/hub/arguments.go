@@ -12,10 +12,12 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// exactly requires one argument for each name.
+// exactly requires one argument for each name; without names there is none.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
+		case len(names) == 0 && len(args) > 0:
+			return fmt.Errorf("%s takes no argument: what is %q?", cmd.CommandPath(), args[0])
 		case len(args) < len(names):
 			return fmt.Errorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):], " and "))
 		case len(args) > len(names):

@@ -72,7 +72,7 @@ nothing listens, a certificate, an address that is no base of an API, or the key
 	flags.StringVar(&in.Environment, "environment", "live", "live or test")
 	flags.StringVar(&in.WebhookURL, "webhook-url", "", "where the peer is to send, instead of the product's own address")
 	flags.StringSliceVar(&in.Features, "feature", nil, "what the connection is used for, e.g. reminders; repeatable")
-	complete(cmd, "environment", "live", "test")
+	choices(cmd, "environment", "live", "test")
 	return cmd
 }
 
@@ -113,7 +113,7 @@ account of the other's product, nothing is changed: revoke that integration firs
 	flags := cmd.Flags()
 	flags.StringVar(&in.Environment, "environment", "live", "live or test")
 	flags.StringSliceVar(&in.Features, "feature", nil, "what the connection is used for, e.g. reminders; repeatable")
-	complete(cmd, "environment", "live", "test")
+	choices(cmd, "environment", "live", "test")
 	return cmd
 }
 

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"integrationhub/cmd/hub/internal/client"
 )
@@ -23,6 +27,7 @@ type connection struct {
 	tokens         client.Tokens // nil: none known
 	source         string        // where it comes from, for people
 	invalidURLCode int           // exit code when the address turns out to be none
+	others         []string      // the addresses that there are credentials for, where tokens is nil
 }
 
 // resolveConnection returns the connection from flags and variables, else from the saved
@@ -30,6 +35,7 @@ type connection struct {
 // another.
 func (a *app) resolveConnection() (connection, error) {
 	address := strings.TrimRight(a.setting(a.url, "HUB_URL"), "/")
+	address = strings.TrimSuffix(address, apiPath) // of an address copied from an API call
 	given := a.setting(a.token, "HUB_TOKEN")
 	token, err := a.secret(given)
 	if err != nil {
@@ -43,7 +49,7 @@ func (a *app) resolveConnection() (connection, error) {
 		tokens = client.StaticToken(token)
 	}
 	if address != "" && tokens != nil {
-		return connection{address, tokens, "--url or HUB_URL", exitUsage}, nil
+		return connection{url: address, tokens: tokens, source: "--url or HUB_URL", invalidURLCode: exitUsage}, nil
 	}
 	saved, err := a.loadCredentials()
 	if err != nil {
@@ -71,10 +77,31 @@ func (a *app) resolveConnection() (connection, error) {
 		target.tokens = tokens
 	case loggedIn:
 		target.tokens = &savedTokens{app: a, url: target.url}
-	case local != nil && local.URL == target.url:
-		target.tokens = localTokens{a}
+	case local != nil && (local.URL == target.url || isSameLoopback(local.URL, target.url)):
+		target.url, target.tokens = local.URL, localTokens{a} // the token goes to where it is for
+	default:
+		target.others = slices.Sorted(maps.Keys(saved.Logins))
+		if local != nil && !slices.Contains(target.others, local.URL) {
+			target.others = append(target.others, local.URL)
+		}
 	}
 	return target, nil
+}
+
+// apiPath is where the API is below the address of a hub.
+const apiPath = "/api/v1"
+
+// isSameLoopback reports whether two URLs are spellings of the same address on this machine:
+// the scheme and port are equal, and one host is localhost, the other what it stands for.
+func isSameLoopback(a, b string) bool {
+	first, errFirst := url.Parse(a)
+	second, errSecond := url.Parse(b)
+	if errFirst != nil || errSecond != nil || !isLoopback(a) || !isLoopback(b) {
+		return false
+	}
+	hosts := []string{strings.ToLower(first.Hostname()), strings.ToLower(second.Hostname())}
+	isLocalhost := slices.Contains(hosts, "localhost") && (slices.Contains(hosts, "127.0.0.1") || slices.Contains(hosts, "::1"))
+	return first.Scheme == second.Scheme && first.Port() == second.Port() && first.Path == second.Path && isLocalhost
 }
 
 // localHub is what `hub serve` writes into its data directory for the commands on
@@ -124,7 +151,7 @@ func isLoopback(address string) bool {
 		return false
 	}
 	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // localTokens reads the token anew for each call: a restarted hub writes a new one.
@@ -150,3 +177,27 @@ func (t localTokens) Renew(ctx context.Context, stale string) (string, error) {
 	}
 	return token, err
 }
+
+// notLoggedInHint says what to do where the hub that was asked for has no credentials here.
+func (a *app) notLoggedInHint() string {
+	var lines []string
+	if target, err := url.Parse(a.target.url); err == nil && target.Port() != "" {
+		dialer := net.Dialer{Timeout: reachTimeout}
+		conn, err := dialer.DialContext(context.Background(), "tcp", target.Host)
+		switch {
+		case err == nil:
+			_ = conn.Close()
+		case errors.Is(err, syscall.ECONNREFUSED):
+			lines = append(lines, "nothing listens at "+a.target.url+" (from "+a.target.source+")")
+		}
+	}
+	if len(a.target.others) == 0 {
+		lines = append(lines, "start a hub on this machine with: make run (name its --data-dir where it is not ./data), or log in to another: hub login --url URL")
+	} else {
+		lines = append(lines, "the credentials here are for "+strings.Join(a.target.others, ", ")+", not for "+a.target.url+"; log in there with: hub login --url "+a.target.url)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reachTimeout is how long a hint waits to learn whether something listens at an address.
+const reachTimeout = time.Second

@@ -30,7 +30,7 @@ func newDeliveriesList(a *app) *cobra.Command {
 		Example: `  hub deliveries list --tenant Acme --status failed --since 24h
   hub deliveries list --status failing
   hub deliveries list --status parked -q | xargs hub deliveries retry`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {
@@ -93,7 +93,7 @@ func newDeliveriesShow(a *app) *cobra.Command {
   hub deliveries show evt_0123456789abcdef`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if event != "" {
-				return cobra.NoArgs(cmd, args)
+				return exactly()(cmd, args)
 			}
 			return exactly("the delivery's ID, or the event's")(cmd, args)
 		},

@@ -31,7 +31,7 @@ func newDemo(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Show on a running hub what it does, step by step",
 		Long:  demoLong,
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()

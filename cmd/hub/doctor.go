@@ -21,7 +21,7 @@ The log must have all that was accepted: accepted = delivered + parked + pending
 an event for each delivery, and every attempt. The rows of today and yesterday (UTC) are
 counted. Of earlier days the statistics are compared with what waits; --full counts all
 their rows, a day at a time, which takes a while on a large log.`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadConfig(cmd)
 			if err != nil {

@@ -21,7 +21,7 @@ var nounsOfFlags = map[string]string{
 
 // refuseEmptyIDs is a usage error for an empty argument or flag that names something.
 func refuseEmptyIDs(cmd *cobra.Command, args []string) (err error) {
-	names := strings.FieldsFunc(cmd.Use, func(r rune) bool { return strings.ContainsRune(" []…", r) })[1:]
+	names := argumentNames(cmd)
 	for i, arg := range args {
 		if strings.TrimSpace(arg) != "" || len(names) == 0 {
 			continue
@@ -38,4 +38,9 @@ func refuseEmptyIDs(cmd *cobra.Command, args []string) (err error) {
 		}
 	})
 	return err
+}
+
+// argumentNames returns the names that a command's usage has for its arguments.
+func argumentNames(cmd *cobra.Command) []string {
+	return strings.FieldsFunc(cmd.Use, func(r rune) bool { return strings.ContainsRune(" []…", r) })[1:]
 }

@@ -89,7 +89,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 	receiver.addTo(cmd, "")
 	keyFlag(cmd, &key)
 	acceptTypes(cmd)
-	complete(cmd, "environment", "live", "test")
+	choices(cmd, "environment", "live", "test")
 	return cmd
 }
 
@@ -141,7 +141,7 @@ func newEndpointsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List endpoints",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := a.clientForTenant(key, tenant)
 			if err != nil {
@@ -382,9 +382,6 @@ that verify X-Webhook-Signature and know the new secret only later want --switch
 			if err != nil {
 				return err
 			}
-			if rotation.Switch != "now" && rotation.Switch != "end" {
-				return usagef("--switch is now or end, not %q", rotation.Switch)
-			}
 			if rotation.Secret, err = a.secret(rotation.Secret); err != nil {
 				return err
 			}
@@ -405,7 +402,7 @@ that verify X-Webhook-Signature and know the new secret only later want --switch
 	flags.StringVar(&rotation.Switch, "switch", "now", "when X-Webhook-Signature changes to the new secret: now, or at the end of the overlap")
 	flags.StringVar(&rotation.Secret, "secret", "", secretUsage)
 	keyFlag(cmd, &key)
-	complete(cmd, "switch", "now", "end")
+	choices(cmd, "switch", "now", "end")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func newEventsList(a *app) *cobra.Command {
 		Short:   "List events, newest first",
 		Long:    `List events, newest first. By type, correlation id or outcome: hub deliveries list.`,
 		Example: `  hub events list --tenant Acme --since 1h`,
-		Args:    cobra.NoArgs,
+		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {
@@ -51,7 +51,7 @@ func newEventsList(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant: id, name or external reference")
 	cmd.Flags().StringVar(&filter.Environment, "environment", "", "live or test")
-	complete(cmd, "environment", "live", "test")
+	choices(cmd, "environment", "live", "test")
 	period.addTo(cmd)
 	p.addTo(cmd)
 	return cmd

@@ -108,11 +108,16 @@ func newEventTypesList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List event types",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {
 				return err
+			}
+			if product != "" {
+				if _, err := titleOf(cmd.Context(), c, product); err != nil {
+					return err
+				}
 			}
 			return listing[client.EventType]{
 				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.EventType]], error) {

@@ -116,11 +116,11 @@ func (a *app) hint(err error) string {
 	var notHub *client.NotHubError
 	switch {
 	case errors.As(err, &notHub), errors.As(err, &problem) && problem.IsForeign && problem.Status < http.StatusInternalServerError:
-		return fmt.Sprintf("check --url (HUB_URL): it is the address of the hub, here from %s; an endpoint's address is --endpoint-url", a.urlSource)
+		return fmt.Sprintf("check --url (HUB_URL): it is the address of the hub, here from %s; an endpoint's address is --endpoint-url", a.target.source)
 	case errors.As(err, &connectErr) && errors.Is(err, syscall.ECONNREFUSED):
 		return "is the hub running? start it with: make run"
 	case errors.Is(err, client.ErrNotLoggedIn):
-		return "start a hub on this machine with: make run (name its --data-dir where it is not ./data), or log in to another: hub login --url URL"
+		return a.notLoggedInHint()
 	case !errors.As(err, &problem):
 		return ""
 	}
@@ -133,6 +133,8 @@ func (a *app) hint(err error) string {
 	switch {
 	case problem.Code == "url_not_allowed" && strings.Contains(problem.Detail, "network"):
 		return "the hub's egress rules refuse this address; its setting HUB_EGRESS_ALLOW opens named networks"
+	case problem.Code == "url_not_allowed" && strings.Contains(problem.Detail, "loopback"):
+		return "in production no setting opens loopback: give the address that the receiver has in a network, which the hub's HUB_EGRESS_ALLOW can open"
 	case problem.Code == "other_account_connected":
 		return "find the integration with: hub integrations list, and end it with: hub integrations revoke ID"
 	case problem.Status == http.StatusUnauthorized && a.usedKey:

@@ -87,9 +87,9 @@ func (f *logFilter) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.query.EventID, "event", "", "event id (evt_…)")
 	flags.StringVar(&f.query.Search, "query", "", "an event id, delivery id or correlation id, whichever you have")
 	f.period.addTo(cmd)
-	complete(cmd, "status", "pending", "delivered", "parked", "failed", "failing")
-	complete(cmd, "direction", "inbound", "outbound")
-	complete(cmd, "environment", "live", "test")
+	choices(cmd, "status", "pending", "delivered", "parked", "failed", "failing")
+	choices(cmd, "direction", "inbound", "outbound")
+	choices(cmd, "environment", "live", "test")
 }
 
 // setStatusCode refuses 0 as well, which the query has for "not asked for".

@@ -48,7 +48,7 @@ func newIntegrationsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List integrations",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {
@@ -72,8 +72,8 @@ func newIntegrationsList(a *app) *cobra.Command {
 	flags.StringVar(&filter.Product, "peer", "", "only with this peer product")
 	flags.StringVar(&filter.Environment, "environment", "", "live or test")
 	flags.StringVar(&filter.Status, "status", "", "active, inactive or error")
-	complete(cmd, "environment", "live", "test")
-	complete(cmd, "status", "active", "inactive", "error")
+	choices(cmd, "environment", "live", "test")
+	choices(cmd, "status", "active", "inactive", "error")
 	p.addTo(cmd)
 	return cmd
 }

@@ -27,7 +27,7 @@ func newKeysCreate(a *app) *cobra.Command {
 		Example: `  export HUB_KEY=$(hub keys create --tenant Acme -q)
   hub keys create --tenant Acme --environment test --scope events.publish --rate 1000-M --expires 90d
   hub keys create --tenant Acme --name "status page" --scope deliveries.read --scope deliveries.retry`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tenant == "" {
 				return usagef("--tenant is needed; see: hub tenants list")
@@ -59,7 +59,7 @@ func newKeysCreate(a *app) *cobra.Command {
 	complete(cmd, "scope", "events.publish", "endpoints.manage", "deliveries.read", "deliveries.retry", "interaction.write")
 	flags.StringVar(&in.Rate, "rate", "", "requests allowed, e.g. 100-M a minute; 0 = no limit (default: the hub's)")
 	flags.StringVar(&expires, "expires", "", "when it ends: in 90d, 12h, or at 2027-01-31")
-	complete(cmd, "environment", "live", "test")
+	choices(cmd, "environment", "live", "test")
 	return cmd
 }
 
@@ -116,7 +116,7 @@ func newKeysList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List keys, as prefix…last4",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {

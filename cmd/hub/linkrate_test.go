@@ -22,7 +22,7 @@ func TestLinkRateExample(t *testing.T) {
 	require.NotNil(t, shown)
 
 	show := "# The clinic's keys"
-	printed := c.runExampleUnder("### An example of a rate", "docs/handshake.md", "http://127.0.0.1:8080", s.url,
+	printed := c.withEnv("HUB_URL", s.url).runExampleUnder("### An example of a rate", "docs/handshake.md",
 		show, "until hub deliveries list --direction outbound | grep -q delivered; do sleep 0.1; done; echo ===\n"+show) // people are slower
-	require.Regexp(t, `(?s)scheduling +Studio Sol +clinic .*clinic +Clinica Sol +scheduling .*===\n`+regexp.QuoteMeta(shown[1])+`$`, printed)
+	require.Regexp(t, `(?s)scheduling +Studio Lua +clinic .*clinic +Clinica Lua +scheduling .*===\n`+regexp.QuoteMeta(shown[1])+`$`, printed)
 }

@@ -46,7 +46,7 @@ A delivery whose signature is wrong gets a 401, unless --forward passes it on.`,
   hub listen --port 9000 --forward http://127.0.0.1:3000/webhooks
   hub listen --port 9000 --forward http://127.0.0.1:8080/clinic/api/v1/integrations/webhook
   hub listen --tenant Acme --count 1 --timeout 30s`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.listen(cmd.Context(), f)
 		},
@@ -66,7 +66,7 @@ A delivery whose signature is wrong gets a 401, unless --forward passes it on.`,
 	flags.BoolVar(&f.body, "body", false, "print the body of each delivery")
 	cmd.MarkFlagsMutuallyExclusive("forward", "status")
 	cmd.MarkFlagsMutuallyExclusive("tenant", "secret")
-	complete(cmd, "environment", "live", "test")
+	choices(cmd, "environment", "live", "test")
 	return cmd
 }
 

@@ -25,7 +25,7 @@ func newLogin(a *app) *cobra.Command {
 $XDG_CONFIG_HOME, readable by you alone, and renews itself.`,
 		Example: `  hub login --url https://hub.example.com --email ana@example.com
   pass hub | hub login --email ana@example.com --password-stdin`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			target, err := a.resolveConnection()
 			if err != nil {

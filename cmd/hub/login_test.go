@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -133,6 +134,32 @@ func TestRightStaysAtItsAddress(t *testing.T) {
 	})
 	c.withEnv("HUB_KEY", "crm_live_x").run("publish", "--url", away.URL+"/moved", "--type", "a.b").requireFails(1, "redirects are not followed")
 	require.Len(t, other.received(), 2)
+}
+
+// TestSpellingsOfTheLocalHub: the token of the hub on this machine serves however its address is
+// written, and no other address; what is said of others names the address that it is for.
+func TestSpellingsOfTheLocalHub(t *testing.T) {
+	t.Parallel()
+	s := sharedHub(t)
+	c := newCLI(t).withEnv("HUB_DATA_DIR", s.dataDir)
+	local, err := url.Parse(s.url)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1", local.Hostname())
+	for _, address := range []string{"http://localhost:" + local.Port(), s.url + "/api/v1", s.url + "/api/v1/", "http://LOCALHOST:" + local.Port() + "/"} {
+		require.Equal(t, "local command line", c.run("whoami", "-q", "--url", address).requireOK(), address)
+	}
+	for _, address := range []string{"http://127.0.0.2:" + local.Port(), "https://localhost:" + local.Port(), "http://hub.invalid:" + local.Port()} {
+		c.run("whoami", "--url", address).requireFails(4, "not logged in", "the credentials here are for "+s.url+", not for "+address)
+	}
+	other := newFakeHub(t)
+	answering := c.run("whoami", "--url", other.URL)
+	answering.requireFails(4, "not logged in", "the credentials here are for "+s.url, "hub login --url "+other.URL)
+	require.NotContains(t, answering.stderr, "nothing listens")
+	require.Empty(t, other.received())
+	dead := newFakeHub(t)
+	dead.Close()
+	c.run("whoami", "--url", dead.URL).requireFails(4, "nothing listens at "+dead.URL+" (from --url or HUB_URL)", "the credentials here are for "+s.url)
+	newCLI(t).run("whoami", "--url", dead.URL).requireFails(4, "nothing listens at "+dead.URL, "start a hub on this machine with: make run")
 }
 
 func TestLocalHub(t *testing.T) {

@@ -10,7 +10,7 @@ func newLogout(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
 		Short: "End the saved login",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			target, err := a.resolveConnection()
 			if err != nil {

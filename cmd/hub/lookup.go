@@ -10,6 +10,7 @@ import (
 
 	"integrationhub/cmd/hub/internal/client"
 	"integrationhub/cmd/hub/internal/terminal"
+	"integrationhub/hub/module/brazil"
 )
 
 func newLookup(a *app) *cobra.Command {
@@ -19,7 +20,8 @@ func newLookup(a *app) *cobra.Command {
 		Long: `Find what the hosted products know of a person, and the newest deliveries whose payload
 has the number, the address or the id of a match. A phone number is given as people write
 it; without a country code it is Brazilian and needs its area code. Of a CPF the last two
-digits are given, alone or masked: a whole one is never sent. They match many people, whose
+digits are given, alone or masked: a whole one is never sent. Eleven digits that are a CPF
+are read as one: write +55 before a phone number. The two digits match many people, whose
 names are shortened. Lookups are limited for each operator and recorded in the audit log.
 With --quiet only the ids of deliveries are printed.`,
 		Example: `  hub lookup "+55 11 98765-4321"
@@ -53,7 +55,9 @@ With --quiet only the ids of deliveries are printed.`,
 
 var (
 	cpfEnd   = regexp.MustCompile(`^(?i:cpf)?[*.•…x\s-]*([0-9]{2})$`) // 09, …09, CPF…09, ***.***.***-09
-	wholeCPF = regexp.MustCompile(`^(?i:cpf)?\s*[0-9]{3}\.[0-9]{3}\.[0-9]{3}-([0-9]{2})$`)
+	wholeCPF = regexp.MustCompile(`^(?:(?i:cpf)[\s:]*[0-9]{3}[.\s-]*[0-9]{3}[.\s-]*[0-9]{3}[.\s-]*|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-)([0-9]{2})$`)
+	// Digits in the groups of a CPF; a phone number is grouped otherwise, or not at all.
+	likeCPF = regexp.MustCompile(`^[0-9]{3}[.\s-]?[0-9]{3}[.\s-]?[0-9]{3}[.\s-]?[0-9]{2}$`)
 )
 
 // personQuery parses an e-mail address, the end of a CPF, or a phone number.
@@ -67,10 +71,24 @@ func (a *app) personQuery(text string) (client.LookupQuery, error) {
 	case wholeCPF.MatchString(text):
 		a.note("only the last two digits of the CPF are looked up")
 		return client.LookupQuery{CPF: wholeCPF.FindStringSubmatch(text)[1]}, nil
+	case likeCPF.MatchString(text) && isCPF(text):
+		digits := brazil.Digits(text)
+		end := digits[len(digits)-2:]
+		if digits == text && digits[2] == '9' && brazil.IsAreaCode(digits[:2]) {
+			return client.LookupQuery{}, usagef("these digits are a CPF and may be a mobile number, so nothing was sent: write +55 before a phone number, or the end of the CPF: …%s", end)
+		}
+		a.note("read as a CPF, of which only the last two digits are looked up; write +55 before a phone number")
+		return client.LookupQuery{CPF: end}, nil
 	case isNumber(text):
 		return client.LookupQuery{Phone: text}, nil
 	}
 	return client.LookupQuery{}, usagef("%q is no phone number, e-mail address or end of a CPF: people are found by those; others are found in the product itself", text)
+}
+
+// isCPF reports whether a text is a whole CPF with its check digits.
+func isCPF(text string) bool {
+	_, valid := brazil.ParseCPF(strings.Join(strings.Fields(text), ""))
+	return valid
 }
 
 // isNumber reports whether a text is made of digits and what people write between them.

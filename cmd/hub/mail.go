@@ -20,7 +20,7 @@ func newMail(a *app) *cobra.Command {
 		Short: "Look at mail that was sent, in development",
 		Example: `  hub mail --to bia@example.com
   hub mail --to bia@example.com --limit 1 --text`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {

@@ -18,7 +18,7 @@ func newMigrate(a *app) *cobra.Command {
 for each product that HUB_PRODUCTS has run here. "hub serve" does it by itself at every
 start; this is for those who want it as a step of its own. Migrations only go forward
 and are safe while hubs of the version before are running.`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadConfig(cmd)
 			if err != nil {

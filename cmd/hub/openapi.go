@@ -12,7 +12,7 @@ import (
 func newOpenAPI(a *app) *cobra.Command {
 	product := ""
 	cmd := &cobra.Command{
-		Use: "openapi", Short: "Print the OpenAPI 3.1 document of the hub's API, or of a product's", Args: cobra.NoArgs,
+		Use: "openapi", Short: "Print the OpenAPI 3.1 document of the hub's API, or of a product's", Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			document, err := openAPI(cmd.Context(), product)
 			if err != nil {

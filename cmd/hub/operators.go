@@ -58,7 +58,7 @@ func operatorFlags(cmd *cobra.Command, in *client.OperatorInput, passwordStdin *
 	cmd.Flags().StringVar(&in.Name, "name", "", "name for people")
 	cmd.Flags().StringVar(&in.Role, "role", "support", "admin, or support: reads, retries and replays")
 	cmd.Flags().BoolVar(passwordStdin, "password-stdin", false, "read the password from stdin")
-	complete(cmd, "role", "admin", "support")
+	choices(cmd, "role", "admin", "support")
 }
 
 func operatorStatus(o client.Operator) string {
@@ -79,7 +79,7 @@ func newOperatorsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List operators",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {

@@ -58,7 +58,7 @@ func newProductsCreate(a *app) *cobra.Command {
 
 func validationFlag(cmd *cobra.Command, validation *string) {
 	cmd.Flags().StringVar(validation, "validation", "", "what happens to events that do not agree with the schema of their type: off, warn or reject")
-	complete(cmd, "validation", "off", "warn", "reject")
+	choices(cmd, "validation", "off", "warn", "reject")
 }
 
 func newProductsUpdate(a *app) *cobra.Command {
@@ -149,7 +149,7 @@ func newProductsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List products",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {

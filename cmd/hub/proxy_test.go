@@ -50,7 +50,7 @@ func TestProxyExample(t *testing.T) {
 	require.Regexp(t, `hub\.ping .*http://93\.184\.215\.14/orders +delivered `, printed)
 
 	var refused struct{ ID string }
-	c.run("endpoints", "create", "http://93.184.215.14:8443/orders", "--tenant", "Acme", "-o", "json").decode(&refused)
+	c.run("endpoints", "create", "http://93.184.215.14:8443/orders", "--tenant", "Juniper", "-o", "json").decode(&refused)
 	c.ok("endpoints", "ping", refused.ID)
 	awaitCondition(t, func() bool {
 		deliveries := strings.Fields(c.ok("deliveries", "list", "--endpoint", refused.ID, "-q"))

@@ -34,7 +34,7 @@ wanted, correlation_id, ordering_key and id. Up to 500 lines go in one call, all
 		Example: `  hub publish --type contact.created --data '{"name":"Ana"}'
   hub publish --type contact.created --data @contact.json --idempotency-key import-17
   hub publish --batch events.jsonl`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			key := a.setting(f.key, "HUB_KEY")
 			if key == "" {

@@ -46,7 +46,7 @@ func newReplayList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List replays and recoveries, newest first",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -114,12 +115,15 @@ func refuseUnknownTopics(root *cobra.Command) {
 	}
 }
 
-// markStart makes every command refuse empty ids and then set a.started: errors before that are
-// usage errors.
+// markStart makes every command refuse ids and values that cannot be meant, and then set a.started:
+// errors before that are usage errors.
 func (a *app) markStart(cmd *cobra.Command) {
 	if work := cmd.RunE; work != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if err := refuseEmptyIDs(cmd, args); err != nil {
+				return err
+			}
+			if err := refuseMalformed(cmd, args); err != nil {
 				return err
 			}
 			a.started = true
@@ -166,7 +170,7 @@ func run(args []string, a *app) int {
 			return exitOK
 		}
 	case !a.started:
-		err = &failure{code: exitUsage, err: err, hint: "see: " + cmd.CommandPath() + " --help"}
+		err = &failure{code: exitUsage, err: err, hint: cmp.Or(a.hint(err), "see: "+cmd.CommandPath()+" --help")}
 	}
 	a.report(err)
 	return exitCode(err)

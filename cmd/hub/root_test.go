@@ -56,6 +56,7 @@ func TestRefusals(t *testing.T) {
 	require.Regexp(t, `\(validation_failed, request [0-9a-f]{24}\)\n`, refused.stderr)
 	c.run("tenants", "create", "X", "--product", "nowhere").requireFails(1, "body.product is not a known product")
 	c.run("events", "show", "evt_0000000000000000").requireFails(5, "There is no such event. (not_found, request ")
+	c.run("event-types", "list", "--product", "nope").requireFails(5, "there is no product nope", "hub products list")
 	c.run("deliveries", "show", "--event", "evt_0000000000000000").requireFails(5, "there is no delivery of")
 	c.run("endpoints", "show", "0198aaaa-0000-7000-8000-000000000000").requireFails(5, "(not_found, request ")
 	c.run("products", "list", "--url", s.url, "--token", "x").requireFails(4, "(invalid_token, request ", "log in with: hub login")
@@ -90,6 +91,35 @@ func TestEmptyIDs(t *testing.T) {
 	}
 	run("publish", "--idempotency-key", "", "--type", "a.b", "--data", "{}").requireFails(2, "the key is empty")
 	run("products", "delete", "").requireFails(2, "the name is empty")
+	require.Empty(t, o.received())
+}
+
+// What cannot be an id, and a value that a flag does not have, are usage errors in the words of the
+// command line: no hub is asked.
+func TestMalformedIDsAndValues(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	o := newFakeHub(t)
+	run := func(args ...string) result { return c.run(append(args, "--url", o.URL, "--token", "x")...) }
+	for _, args := range [][]string{
+		{"deliveries", "show", "xx"}, {"deliveries", "retry", "xx"}, {"endpoints", "show", "xx"}, {"endpoints", "recover", "xx", "--since", "1h"},
+		{"endpoints", "delete", "0198aaaa-0000-7000-8000-000000000000", "xx"}, {"alerts", "show", "xx"}, {"keys", "revoke", "xx"}, {"replay", "show", "xx"},
+		{"integrations", "test", "xx"}, {"tokens", "delete", "xx"},
+	} {
+		run(args...).requireFails(2, `"xx" is no id`, "see: hub "+args[0]+" list")
+	}
+	run("deliveries", "list", "--endpoint", "xx").requireFails(2, `"xx" is no id`, "see: hub endpoints list")
+	run("stats", "--integration", "xx").requireFails(2, `"xx" is no id`, "see: hub integrations list")
+	for want, args := range map[string][]string{
+		`--status is pending, delivered, parked, failed or failing, not "foo"`: {"deliveries", "list", "--status", "foo"},
+		`--bucket is 1m, 30m, 3h or 12h, not "5m"`:                             {"stats", "--bucket", "5m"},
+		`--role is admin or support, not "foo"`:                                {"operators", "update", "a@example.com", "--role", "foo"},
+		`--environment is live or test, not "prod"`:                            {"events", "list", "--environment", "prod"},
+		`hub products list takes no argument: what is "extra"?`:                {"products", "list", "extra"},
+		`hub stats takes no argument: what is "extra"?`:                        {"stats", "extra"},
+	} {
+		run(args...).requireFails(2, want)
+	}
 	require.Empty(t, o.received())
 }
 

@@ -24,7 +24,7 @@ would hold lives in the process. Several hubs share one PostgreSQL and one Redis
 
 func newServe(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Run the hub", Long: serveLong, Args: cobra.NoArgs,
+		Use: "serve", Short: "Run the hub", Long: serveLong, Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, false) },
 	}
 	settingFlags(cmd)
@@ -37,7 +37,7 @@ func newWorker(a *app) *cobra.Command {
 		Short: "Run a hub that only delivers, beside others that serve",
 		Long: `Run a hub that takes its share of deliveries and serves nothing but /health, /ready
 and /metrics on --listen. It needs HUB_DATABASE_URL and HUB_REDIS_URL of the hubs it helps.`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, true) },
 	}
 	settingFlags(cmd)

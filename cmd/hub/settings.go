@@ -59,7 +59,7 @@ func (a *app) logger(cfg config.Config) *slog.Logger {
 
 func newConfig(a *app) *cobra.Command {
 	show := &cobra.Command{
-		Use: "print", Short: "Print the settings as they are in force, secrets hidden", Args: cobra.NoArgs,
+		Use: "print", Short: "Print the settings as they are in force, secrets hidden", Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadConfig(cmd)
 			if err != nil {
@@ -75,11 +75,11 @@ func newConfig(a *app) *cobra.Command {
 	settingFlags(show)
 	return group("config", "Show and explain the settings",
 		show,
-		&cobra.Command{Use: "reference", Short: "Explain every setting", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+		&cobra.Command{Use: "reference", Short: "Explain every setting", Args: exactly(), RunE: func(*cobra.Command, []string) error {
 			a.print("%s", config.Reference())
 			return nil
 		}},
-		&cobra.Command{Use: "example", Short: "Print a configuration file with every key", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+		&cobra.Command{Use: "example", Short: "Print a configuration file with every key", Args: exactly(), RunE: func(*cobra.Command, []string) error {
 			a.print("%s", config.Example())
 			return nil
 		}},

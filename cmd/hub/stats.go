@@ -16,7 +16,7 @@ func newStats(a *app) *cobra.Command {
 		Use:     "stats",
 		Short:   "Show counts and latencies over time",
 		Example: `  hub stats --from 24h --bucket 30m --product crm`,
-		Args:    cobra.NoArgs,
+		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {
@@ -51,7 +51,7 @@ func newStats(a *app) *cobra.Command {
 	flags.StringVar(&in.EndpointID, "endpoint", "", "only to this endpoint's id")
 	flags.StringVar(&in.IntegrationID, "integration", "", "only of this integration's id")
 	cmd.MarkFlagsMutuallyExclusive("endpoint", "integration")
-	complete(cmd, "bucket", "1m", "30m", "3h", "12h")
+	choices(cmd, "bucket", "1m", "30m", "3h", "12h")
 	return cmd
 }
 

@@ -128,6 +128,15 @@ func TestMailAndLookup(t *testing.T) {
 	}
 	require.Equal(t, "cpf    ***.***.***-09", p.run("lookup", "cpf", "09").requireOK())
 	require.Contains(t, p.run("lookup", "529.982.247-09").stderr, "only the last two digits")
+	// A whole CPF is never sent, however it is written.
+	for _, text := range []string{"52998224725", "529982247-25", "529 982 247 25", "CPF 52998224725", "cpf: 529.982.247-25"} {
+		require.Equal(t, "cpf    ***.***.***-25", p.run("lookup", text).requireOK(), text)
+	}
+	require.Contains(t, p.run("lookup", "52998224725").stderr, "write +55 before a phone number")
+	p.run("lookup", "11987650034").requireFails(2, "are a CPF and may be a mobile number", "nothing was sent", "+55", "…34")
+	for _, text := range []string{"+5511987650034", "(11) 98765-0034", "11 98765-0034", "11987654321"} {
+		require.Contains(t, p.run("lookup", text).requireOK(), "phone  +55119876", text)
+	}
 	p.run("lookup", "Maria").requireFails(2, "is no phone number, e-mail address or end of a CPF")
 	p.run("lookup", "ana@nowhere").requireFails(1, "must be an e-mail address")
 	p.run("lookup", "123").requireFails(1, "phone")

@@ -20,7 +20,7 @@ func newTail(a *app) *cobra.Command {
 		Long: `Follow deliveries as they happen. A connection that breaks is made again, and
 goes on after the last line shown. With --output json every line is one JSON object.`,
 		Example: `  hub tail --tenant Acme --status failed`,
-		Args:    cobra.NoArgs,
+		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {

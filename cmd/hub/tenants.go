@@ -108,7 +108,7 @@ func newTenantsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List tenants",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {
@@ -127,6 +127,7 @@ func newTenantsList(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&filter.Product, "product", "", "only of this product")
+	cmd.Flags().StringVar(&filter.ExternalRef, "external-ref", "", "only with exactly this external reference")
 	cmd.Flags().StringVar(&filter.Search, "query", "", "part of a name or external reference")
 	p.addTo(cmd)
 	return cmd

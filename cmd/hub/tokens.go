@@ -45,7 +45,7 @@ func newTokensCreate(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&in.Role, "role", "support", "admin: everything but operators and tokens; support: reads, retries and replays")
 	cmd.Flags().StringVar(&expires, "expires", "", "when it ends: in 90d, 12h, or at 2027-01-31")
-	complete(cmd, "role", "admin", "support")
+	choices(cmd, "role", "admin", "support")
 	return cmd
 }
 
@@ -54,7 +54,7 @@ func newTokensList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List API tokens, as …last4",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.operatorClient()
 			if err != nil {

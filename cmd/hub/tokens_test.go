@@ -17,7 +17,7 @@ func TestTokenExample(t *testing.T) {
 	require.True(t, found)
 	require.Regexp(t, `token sign-up back end +keys\.create`, after)
 	require.Regexp(t, `hubt_….{4} +sign-up back end +admin +active +20\S+.* local command line`, after)
-	key, err := os.ReadFile(filepath.Join(c.dir, "acme.key"))
+	key, err := os.ReadFile(filepath.Join(c.dir, "oak.key"))
 	require.NoError(t, err)
 	require.Regexp(t, `^crm_live_\w{20,}\n$`, string(key))
 }
@@ -47,6 +47,6 @@ func TestTokens(t *testing.T) {
 	program.run("whoami").requireFails(4)
 	c.run("tokens", "delete", id).requireFails(5)
 	c.run("tokens", "create", "late", "--expires", "2020-01-01").requireFails(1, "expires_at")
-	c.run("tokens", "create", "odd", "--role", "owner").requireFails(1, "role")
+	c.run("tokens", "create", "odd", "--role", "owner").requireFails(2, "--role is admin or support")
 	c.run("tokens", "create").requireFails(2)
 }

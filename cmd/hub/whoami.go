@@ -13,7 +13,7 @@ func newWhoami(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "whoami",
 		Short: "Show which hub the commands talk to, and as whom",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			target, err := a.resolveConnection()
 			if err != nil {

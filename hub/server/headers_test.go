@@ -27,6 +27,13 @@ func TestSecurityHeaders(t *testing.T) {
 		require.Equal(t, "no-store", got.header.Get("Cache-Control"), path)
 		require.Equal(t, own, got.header.Get("Access-Control-Allow-Origin"), path)
 	}
+	// HEAD is GET without its body: of the interface, the health, and a stream, which it does not wait for.
+	for _, path := range []string{"/deliveries", "/events/stream", "/health", "/ready"} {
+		head := n.call("HEAD", path, n.token, "")
+		require.Equal(t, 200, head.status, path)
+		require.Empty(t, head.text, path)
+	}
+	require.Equal(t, 401, n.call("HEAD", "/deliveries", "", "").status)
 	n.refused(401, "invalid_key", "POST", "/events", "", "{}")
 	n.refused(405, "method_not_allowed", "FOO", "/events", "", "")
 	n.refused(405, "method_not_allowed", "PATCH", "/events", "", "")

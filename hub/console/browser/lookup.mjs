@@ -55,7 +55,7 @@ async function foundOtherwise(browser) {
 	await shows(page, "Maria S.");
 	await page.locator("[data-row-link]").first().waitFor();
 	await look(page, "lookup-email");
-	for (const end of ["25", "***.***.***-25", "CPF…25", "529.982.247-25"]) {
+	for (const end of ["25", "***.***.***-25", "CPF…25", "529.982.247-25", "52998224725", "529 982 247 25"]) {
 		await page.getByRole("button", { name: "Clear" }).click();
 		await shows(page, "Nothing looked up yet");
 		await field.fill(end);
@@ -65,12 +65,15 @@ async function foundOtherwise(browser) {
 	}
 	await look(page, "lookup-cpf");
 	const asked = JSON.stringify(sent.map((body) => JSON.parse(body)));
-	expect(asked === JSON.stringify([{ email: "Maria.Souza@example.com" }, ...Array(4).fill({ cpf: "25" })]), `what is sent: ${asked}`);
+	expect(asked === JSON.stringify([{ email: "Maria.Souza@example.com" }, ...Array(6).fill({ cpf: "25" })]), `what is sent: ${asked}`);
 	expect(!addresses.some((address) => /souza|529\.?982|=25/i.test(address)), `nothing of it is in an address: ${addresses}`);
 	await field.fill("Maria Souza");
 	await page.keyboard.press("Enter");
 	await shows(page, "Write a phone number, an e-mail address or the last two digits of a CPF.", "[role=alert]");
-	expect(sent.length === 5, "names are not looked up");
+	await field.fill("11987650034");
+	await page.keyboard.press("Enter");
+	await shows(page, "These digits are a CPF and may be a mobile number.", "[role=alert]");
+	expect(sent.length === 7, "neither names nor what may be a CPF are looked up");
 }
 
 async function fails(browser) {

@@ -52,7 +52,10 @@ type createAlertInput struct {
 
 type updateAlertInput struct {
 	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the alert"`
-	Body AlertSettings
+	Body struct {
+		Kind string `json:"kind,omitempty" enum:"email,webhook" doc:"The present one, or absent: it stays"`
+		AlertSettings
+	} `nameHint:"AlertUpdate"`
 }
 
 type rotateAlertInput struct {
@@ -116,6 +119,13 @@ func (a *API) getAlert(ctx context.Context, in *idPath) (*alertOutput, error) {
 }
 
 func (a *API) updateAlert(ctx context.Context, in *updateAlertInput) (*alertOutput, error) {
+	present, err := a.deps.Alerts.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := mustStay("body.kind", in.Body.Kind, present.Kind); err != nil {
+		return nil, err
+	}
 	alert, changed, err := a.deps.Alerts.Update(ctx, in.ID, in.Body.state())
 	if err != nil {
 		return nil, err

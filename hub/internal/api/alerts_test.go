@@ -43,6 +43,10 @@ func TestAlerts(t *testing.T) {
 	b.refused(409, "alert_disabled", "POST", "/alerts/"+id+"/test", b.admin, "")
 	kept := b.ok(200, "PUT", "/alerts/"+id, b.admin, `{"target":"https://example.com/new","events":["hub.integration.*"],"enabled":false}`)
 	require.Equal(t, []any{false, "gone"}, []any{kept["enabled"], kept["disabled_reason"]})
+	// What it was made with can be sent again; what stays must be the same.
+	require.Equal(t, kept, b.ok(200, "PUT", "/alerts/"+id, b.admin, `{"kind":"webhook","target":"https://example.com/new","events":["hub.integration.*"],"enabled":false}`))
+	other := b.refused(422, "validation_failed", "PUT", "/alerts/"+id, b.admin, `{"kind":"email","target":"ops@example.com","events":["hub.*"]}`)
+	require.Contains(t, other.text, "cannot be changed: send webhook, or leave it out")
 	on := b.ok(200, "PUT", "/alerts/"+id, b.admin, `{"target":"https://example.com/new","events":["hub.integration.*"],"enabled":true}`)
 	require.Equal(t, []any{true, nil}, []any{on["enabled"], on["disabled_reason"]})
 

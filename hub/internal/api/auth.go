@@ -19,13 +19,13 @@ type loginInput struct {
 
 type refreshInput struct {
 	Body struct {
-		RefreshToken string `json:"refresh_token" minLength:"1" maxLength:"200" doc:"The newest refresh token of this login"`
+		RefreshToken string `json:"refresh_token" minLength:"1" maxLength:"4096" doc:"The newest refresh token of this login"`
 	} `nameHint:"Refresh"`
 }
 
 type logoutInput struct {
 	Body *struct {
-		RefreshToken string `json:"refresh_token,omitempty" maxLength:"200" doc:"Ends the login of this token too; the one of the access token is ended in any case"`
+		RefreshToken string `json:"refresh_token,omitempty" maxLength:"4096" doc:"Ends the login of this token too; the one of the access token is ended in any case"`
 	} `nameHint:"Logout"`
 }
 

@@ -100,7 +100,7 @@ func TestTokensAreReadStrictly(t *testing.T) {
 		require.Contains(t, got.header.Get("WWW-Authenticate"), "Bearer")
 	}
 	b.refused(401, "invalid_refresh_token", "POST", "/auth/refresh", "", `{"refresh_token":"`+refresh+`x"}`)
-	b.refused(422, "validation_failed", "POST", "/auth/refresh", "", `{"refresh_token":"`+b.admin+`"}`)
+	b.refused(401, "invalid_refresh_token", "POST", "/auth/refresh", "", `{"refresh_token":"`+b.admin+`"}`) // an access token
 	b.clock.Advance(31 * time.Minute)
 	b.refused(401, "invalid_token", "GET", "/auth/me", b.admin, "")
 }

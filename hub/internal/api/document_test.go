@@ -56,7 +56,7 @@ func (b *bundle) fits(schema *huma.Schema, value any, what string) {
 // The parameters of each row, in the document's order; rows without any are left out.
 var parameters = map[string]string{
 	"operators.list": "limit cursor", "operators.update": "id", "operators.delete": "id", "tokens.list": "limit cursor", "tokens.delete": "id",
-	"products.list": "limit cursor", "tenants.list": "limit cursor product q", "tenants.get": "id", "tenants.update": "id", "tenants.delete": "id", "tenants.suspend": "id", "tenants.resume": "id", "products.delete": "name", "products.update": "name",
+	"products.list": "limit cursor", "tenants.list": "limit cursor product external_ref q", "tenants.get": "id", "tenants.update": "id", "tenants.delete": "id", "tenants.suspend": "id", "tenants.resume": "id", "products.delete": "name", "products.update": "name",
 	"event-types.list": "limit cursor product example brief", "event-types.openapi": "product", "event-types.get": "id", "event-types.update": "id", "event-types.delete": "id",
 	"keys.list": "limit cursor tenant_id product environment", "keys.revoke": "id", "keys.rotate": "id",
 	"endpoints.list": "limit cursor tenant_id product environment enabled", "endpoints.get": "id", "endpoints.update": "id",

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -53,7 +54,11 @@ type createEventTypeInput struct {
 
 type updateEventTypeInput struct {
 	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the event type"`
-	Body EventTypeSettings
+	Body struct {
+		Product string `json:"product,omitempty" maxLength:"40" example:"shop" doc:"The present one, or absent: it stays"`
+		Name    string `json:"name,omitempty" maxLength:"128" example:"order.created" doc:"The present one, or absent: it stays"`
+		EventTypeSettings
+	} `nameHint:"EventTypeUpdate"`
 }
 
 type listEventTypesInput struct {
@@ -118,6 +123,13 @@ func (a *API) getEventType(ctx context.Context, in *idPath) (*eventTypeOutput, e
 
 func (a *API) updateEventType(ctx context.Context, in *updateEventTypeInput) (*eventTypeOutput, error) {
 	setAuditResource(ctx, in.ID, uuid.Nil)
+	present, err := a.deps.EventTypes.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(mustStay("body.product", in.Body.Product, present.Product), mustStay("body.name", in.Body.Name, present.Name)); err != nil {
+		return nil, err
+	}
 	updated, changed, err := a.deps.EventTypes.Update(ctx, in.ID, in.Body.state())
 	if err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/registry"
 )
@@ -36,7 +38,9 @@ type ProductValidation struct {
 type updateProductInput struct {
 	Name string `path:"name" minLength:"1" maxLength:"40" example:"shop" doc:"Name of an external product"`
 	Body struct {
-		Title string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"Display name; the name when absent"`
+		Name   string `json:"name,omitempty" maxLength:"40" example:"shop" doc:"The present one, or absent: it stays"`
+		Prefix string `json:"prefix,omitempty" maxLength:"10" example:"shop" doc:"The present one, or absent: it stays"`
+		Title  string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"Display name; the name when absent"`
 		ProductValidation
 	} `nameHint:"ProductUpdate"`
 }
@@ -65,12 +69,27 @@ func (a *API) createProduct(ctx context.Context, in *createProductInput) (*struc
 
 func (a *API) updateProduct(ctx context.Context, in *updateProductInput) (*struct{ Body Product }, error) {
 	requestInfoOf(ctx).resourceID = in.Name
+	present, err := a.deps.Registry.Product(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(mustStay("body.name", in.Body.Name, present.Name), mustStay("body.prefix", in.Body.Prefix, present.Prefix)); err != nil {
+		return nil, err
+	}
 	product, changed, err := a.deps.Registry.UpdateProduct(ctx, in.Name, in.Body.Title, in.Body.Validation)
 	if err != nil {
 		return nil, err
 	}
 	requestInfoOf(ctx).unchanged = !changed
 	return &struct{ Body Product }{productOf(product)}, nil
+}
+
+// mustStay refuses a value that differs from one that nothing changes; an empty one is absent.
+func mustStay(location, value, present string) error {
+	if value == "" || value == present {
+		return nil
+	}
+	return hub.Invalid(location, "cannot be changed: send "+present+", or leave it out")
 }
 
 type deleteProductInput struct {

@@ -72,6 +72,14 @@ func TestTenants(t *testing.T) {
 	b.refused(422, "validation_failed", "POST", "/tenants", b.admin, `{"product":"shop","name":"x","external_ref":""}`)
 	b.refused(422, "validation_failed", "PUT", "/tenants/"+same["id"].(string), b.admin, `{"name":"x","external_ref":""}`)
 	require.Nil(t, b.ok(201, "POST", "/tenants", b.admin, `{"product":"other","name":"x","external_ref":null}`)["external_ref"])
+	// A back end finds its tenant by the reference it has: the whole of it, in its product.
+	byRef := func(query string) []map[string]any { return items(b.ok(200, "GET", "/tenants?"+query, b.support, "")) }
+	require.Len(t, byRef("external_ref=ref_0"), 2)
+	require.Equal(t, same["id"], byRef("external_ref=ref_0&product=other")[0]["id"])
+	require.Len(t, byRef("external_ref=ref_0&product=other"), 1)
+	require.Empty(t, byRef("external_ref=ref_"))
+	require.Empty(t, byRef("external_ref=ref_0&q=nothing"))
+	b.refused(422, "validation_failed", "GET", "/tenants?external_ref="+strings.Repeat("x", 201), b.admin, "")
 	b.refused(404, "not_found", "GET", "/tenants/"+uuid.NewString(), b.admin, "")
 	b.refused(422, "validation_failed", "GET", "/tenants/1", b.admin, "")
 
@@ -209,8 +217,15 @@ func TestEndpointRules(t *testing.T) {
 	require.Equal(t, "test", b.endpoint(b.admin, create(tenant+`,"environment":"test"`))["environment"])
 	require.Equal(t, "test", b.endpoint(b.test[0], create(tenant+`,"environment":"test"`))["environment"])
 	b.refused(422, "validation_failed", "POST", "/endpoints", b.admin, `{"url":"https://example.com/h","event_types":["*"]}`)
+	// What can be published can be subscribed to.
+	longest := strings.Repeat("t", 128)
+	subscribed := b.ok(201, "POST", "/endpoints", b.live[0], `{"url":"https://example.com/longest","event_types":["`+longest+`"]}`)["id"].(string)
+	b.ok(202, "POST", "/events", b.live[0], `{"event_type":"`+longest+`","data":{}}`)
+	b.ok(204, "DELETE", "/endpoints/"+subscribed, b.admin, "")
+	tooLong := b.refused(422, "validation_failed", "POST", "/endpoints", b.live[0], `{"url":"https://example.com/h","event_types":["`+longest+`t"]}`)
+	require.Contains(t, tooLong.text, "must have at most 128 characters")
 	b.refused(404, "tenant_not_found", "POST", "/endpoints", b.admin, create(`"tenant_id":"`+uuid.NewString()+`"`))
-	for _, types := range []string{`[]`, `null`, `[""]`, `["a b"]`, `["*.created"]`, `["a.*.b"]`, `["a..b"]`, `["a."]`, `[".a"]`, `["a*"]`, `["` + strings.Repeat("a", 101) + `"]`, `["*",1]`} {
+	for _, types := range []string{`[]`, `null`, `[""]`, `["a b"]`, `["*.created"]`, `["a.*.b"]`, `["a..b"]`, `["a."]`, `[".a"]`, `["a*"]`, `["` + strings.Repeat("a", 129) + `"]`, `["*",1]`} {
 		b.refused(422, "validation_failed", "POST", "/endpoints", b.live[0], `{"url":"https://example.com/h","event_types":`+types+`}`)
 	}
 	for _, fields := range []string{`"rate_per_minute":0`, `"rate_per_minute":1000001`, `"rate_per_minute":1.5`, `"enabled":"yes"`, `"id":"x"`, `"disabled_reason":"x"`, `"secret":"short"`} {

@@ -34,6 +34,7 @@ type TenantLimits struct {
 type listTenantsInput struct {
 	httpx.PageQuery
 	Product string `query:"product" maxLength:"40" doc:"Only tenants of this product"`
+	Ref     string `query:"external_ref" maxLength:"200" example:"acc_4711" doc:"Only tenants with exactly this external_ref; each product has at most one"`
 	Query   string `query:"q" maxLength:"120" doc:"Only tenants whose name or external_ref contains this"`
 }
 
@@ -59,7 +60,7 @@ func (a *API) listTenants(ctx context.Context, in *listTenantsInput) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.deps.Registry.Tenants(ctx, registry.TenantFilter{Product: in.Product, Query: in.Query}, before, in.Limit+1)
+	rows, err := a.deps.Registry.Tenants(ctx, registry.TenantFilter{Product: in.Product, ExternalRef: in.Ref, Query: in.Query}, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}

@@ -80,6 +80,7 @@ func validPort(port string) bool {
 // checkHost returns what is wrong with the host of a URL, "" if nothing.
 func (g *Guard) checkHost(u *url.URL) (problem string) {
 	const notPublic = "must not lead into a private or reserved network"
+	const notLoopback = "must not lead to the hub's own machine (loopback), which is open in development only"
 	host := strings.ToLower(u.Hostname())
 	self := g.isSelf(host, portOf(u))
 	if strings.HasPrefix(u.Host, "[") || endsInNumber(host) {
@@ -87,10 +88,14 @@ func (g *Guard) checkHost(u *url.URL) (problem string) {
 		if err != nil || addr.Is4() == strings.HasPrefix(u.Host, "[") {
 			return "must have a host name or an IP address in its usual form"
 		}
-		if !g.permits(addr, self) {
+		switch {
+		case g.permits(addr, self):
+			return ""
+		case addr.Unmap().IsLoopback():
+			return notLoopback
+		default:
 			return notPublic
 		}
-		return ""
 	}
 	if !validName(host) {
 		return "must have a plain host name (international ones in their xn-- form)"
@@ -100,7 +105,7 @@ func (g *Guard) checkHost(u *url.URL) (problem string) {
 	}
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		if !self && !g.permits(netip.AddrFrom4([4]byte{127, 0, 0, 1}), false) && !g.permits(netip.IPv6Loopback(), false) {
-			return notPublic
+			return notLoopback
 		}
 	}
 	return ""

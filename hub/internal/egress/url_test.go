@@ -91,6 +91,18 @@ func TestCheckURLForms(t *testing.T) {
 	}
 }
 
+// Loopback cannot be opened in production: what is said of it must not lead to HUB_EGRESS_ALLOW.
+func TestCheckURLOfLoopback(t *testing.T) {
+	t.Parallel()
+	g := newGuard(t, Config{})
+	for _, raw := range []string{"http://127.0.0.1:9/", "http://127.8.8.8/", "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://localhost/", "http://x.localhost/"} {
+		_, err := g.CheckURL("body.url", raw)
+		require.ErrorContains(t, err, "must not lead to the hub's own machine (loopback), which is open in development only", raw)
+	}
+	_, err := g.CheckURL("body.url", "http://10.0.0.1/")
+	require.ErrorContains(t, err, "private or reserved network")
+}
+
 func TestCheckURLNeverEchoes(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t, Config{})

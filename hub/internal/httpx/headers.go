@@ -76,18 +76,23 @@ func originOf(address string) string {
 	return strings.ToLower(u.Scheme) + "://" + host
 }
 
-// AnswerUnknownMethods has the app answer unknown HTTP methods with a 405 [Problem].
-// fiber itself answers them with plain text, before any handler. Call it before the app
-// serves.
+// AnswerUnknownMethods has the app answer unknown HTTP methods with a 405 [Problem], and HEAD
+// wherever it answers GET, as RFC 9110 wants. fiber itself answers unknown methods with plain
+// text, before any handler. Call it before the app serves.
 func AnswerUnknownMethods(app *fiber.App) {
 	server := app.Server()
 	methods := app.Config().RequestMethods
 	allowed := strings.Join(methods, ", ")
 	handle := server.Handler
 	server.Handler = func(ctx *fasthttp.RequestCtx) {
+		if ctx.IsHead() {
+			answerHead(ctx, handle)
+			return
+		}
 		for _, method := range methods {
 			if string(ctx.Method()) == method { // compared without a copy
 				handle(ctx)
+				allowHead(ctx)
 				return
 			}
 		}
@@ -96,4 +101,23 @@ func AnswerUnknownMethods(app *fiber.App) {
 		c.Set(fiber.HeaderAllow, allowed)
 		_ = app.ErrorHandler(c, fiber.ErrMethodNotAllowed) // ours only fails where Problem cannot be written as JSON
 	}
+}
+
+// allowHead names HEAD beside GET where a response says which methods a path knows.
+func allowHead(ctx *fasthttp.RequestCtx) {
+	if ctx.Response.StatusCode() != fiber.StatusMethodNotAllowed {
+		return
+	}
+	allowed := string(ctx.Response.Header.Peek(fiber.HeaderAllow))
+	if strings.Contains(allowed, fiber.MethodGet) && !strings.Contains(allowed, fiber.MethodHead) {
+		ctx.Response.Header.Set(fiber.HeaderAllow, strings.Replace(allowed, fiber.MethodGet, fiber.MethodGet+", "+fiber.MethodHead, 1))
+	}
+}
+
+// answerHead answers HEAD as GET. The server leaves out the body, and keeps its length; a body
+// without an end, such as a stream of events, is closed.
+func answerHead(ctx *fasthttp.RequestCtx, handle fasthttp.RequestHandler) {
+	ctx.Request.Header.SetMethod(fiber.MethodGet)
+	handle(ctx)
+	ctx.Request.Header.SetMethod(fiber.MethodHead)
 }

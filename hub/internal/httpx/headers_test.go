@@ -89,6 +89,23 @@ func TestUnknownMethods(t *testing.T) {
 	}
 }
 
+// HEAD is GET without its body, also for what is refused.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for path, status := range map[string]int{"/huma/list": 200, "/raw/kept": 200, "/nope": 404, "/raw/echo": 405} {
+		full, head := s.send(t, http.MethodGet, path, nil), s.send(t, http.MethodHead, path, nil)
+		require.Equal(t, status, full.status, path)
+		require.Equal(t, status, head.status, path)
+		require.Empty(t, head.body, path)
+		for _, name := range []string{"Content-Type", "Content-Length", "Cache-Control", "Allow"} {
+			require.Equal(t, full.header.Get(name), head.header.Get(name), "%s of %s", name, path)
+		}
+		require.NotEqual(t, "0", head.header.Get("Content-Length"), path)
+	}
+	require.Equal(t, "GET, HEAD", s.send(t, http.MethodDelete, "/huma/list", nil).header.Get("Allow"))
+}
+
 // What a server's request costs more, which is every event's.
 func BenchmarkHeaders(b *testing.B) {
 	app := fiber.New()

@@ -27,7 +27,7 @@ import (
 // Bounds of an endpoint's event types.
 const (
 	maxEventTypes    = 100
-	maxEventTypeSize = 100 // characters
+	maxEventTypeSize = 128 // characters, as of an event's type
 )
 
 // eventTypePattern is "*", "appointment.*" or "appointment.created".
@@ -378,7 +378,10 @@ func CheckEventTypes(location string, patterns []string) error {
 		return hub.Invalid(location, fmt.Sprintf("must have 1 to %d entries", maxEventTypes))
 	}
 	for i, pattern := range patterns {
-		if len(pattern) > maxEventTypeSize || !eventTypePattern.MatchString(pattern) {
+		if len(pattern) > maxEventTypeSize {
+			return hub.Invalid(location+"["+strconv.Itoa(i)+"]", fmt.Sprintf("must have at most %d characters", maxEventTypeSize))
+		}
+		if !eventTypePattern.MatchString(pattern) {
 			return hub.Invalid(location+"["+strconv.Itoa(i)+"]", "must be *, a prefix such as appointment.*, or a type such as appointment.created")
 		}
 	}

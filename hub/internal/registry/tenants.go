@@ -218,14 +218,15 @@ func (r *Registry) setSuspended(ctx context.Context, id uuid.UUID, suspended boo
 
 // TenantFilter narrows a list of tenants; zero fields match everything.
 type TenantFilter struct {
-	Product string
-	Query   string // part of the name or of the external reference
+	Product     string
+	ExternalRef string // the whole of it
+	Query       string // part of the name or of the external reference
 }
 
 // Tenants returns up to limit tenants, newest first, that follow the id before.
 func (r *Registry) Tenants(ctx context.Context, filter TenantFilter, before *uuid.UUID, limit int) ([]Tenant, error) {
 	rows, err := dbgen.New(r.db).ListTenants(ctx, dbgen.ListTenantsParams{
-		Product: pointer.NilIfZero(filter.Product), Pattern: containsPattern(filter.Query), Before: before, RowLimit: int32(limit),
+		Product: pointer.NilIfZero(filter.Product), ExternalRef: pointer.NilIfZero(filter.ExternalRef), Pattern: containsPattern(filter.Query), Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Wrap("listing tenants", err)

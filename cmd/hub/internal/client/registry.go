@@ -92,8 +92,9 @@ type TenantInput struct {
 
 // TenantQuery filters the list of tenants; empty fields do not filter.
 type TenantQuery struct {
-	Product string
-	Search  string // part of a name or an external reference
+	Product     string
+	ExternalRef string // the whole of it
+	Search      string // part of a name or an external reference
 }
 
 const tenantsPath = "/api/v1/tenants"
@@ -102,6 +103,7 @@ const tenantsPath = "/api/v1/tenants"
 func (c *Client) Tenants(ctx context.Context, filter TenantQuery, page PageQuery) (Reply[Page[Tenant]], error) {
 	q := url.Values{}
 	setIf(q, "product", filter.Product)
+	setIf(q, "external_ref", filter.ExternalRef)
 	setIf(q, "q", filter.Search)
 	page.addTo(q)
 	return send[Page[Tenant]](ctx, c, get(tenantsPath, q))

@@ -887,15 +887,17 @@ export interface components {
         AlertRotateSecret: {
             overlap_seconds?: number;
         };
-        AlertSettings: {
+        AlertTest: {
+            event_id: string | null;
+        };
+        AlertUpdate: {
             enabled?: boolean;
             events: string[];
+            /** @enum {string} */
+            kind?: "email" | "webhook";
             product?: string | null;
             target: string;
             tenant_id?: string | null;
-        };
-        AlertTest: {
-            event_id: string | null;
         };
         AttemptItem: {
             error: string | null;
@@ -1166,10 +1168,12 @@ export interface components {
             product: string;
             schema?: unknown;
         };
-        EventTypeSettings: {
+        EventTypeUpdate: {
             deprecated?: boolean;
             description?: string;
             example?: unknown;
+            name?: string;
+            product?: string;
             schema?: unknown;
         };
         FieldProblem: {
@@ -1565,6 +1569,8 @@ export interface components {
             validation?: "off" | "warn" | "reject";
         };
         ProductUpdate: {
+            name?: string;
+            prefix?: string;
             title?: string;
             /** @enum {string} */
             validation?: "off" | "warn" | "reject";
@@ -1822,7 +1828,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AlertSettings"];
+                "application/json": components["schemas"]["AlertUpdate"];
             };
         };
         responses: {
@@ -2467,7 +2473,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EventTypeSettings"];
+                "application/json": components["schemas"]["EventTypeUpdate"];
             };
         };
         responses: {
@@ -3293,6 +3299,7 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 product?: string;
+                external_ref?: string;
                 q?: string;
             };
             header?: never;

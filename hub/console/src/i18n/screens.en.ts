@@ -414,6 +414,7 @@ export const screens = {
 		query: "Phone number, e-mail address or the last two digits of a CPF",
 		queryHelp: "A number has its area code, as in (11) 98765-4321; of another country it begins with +. Of a CPF only the last two digits are sent.",
 		unknown: "Write a phone number, an e-mail address or the last two digits of a CPF.",
+		ambiguous: "These digits are a CPF and may be a mobile number. Write +55 before a phone number; of a CPF write the last two digits.",
 		submit: "Look up",
 		recorded: "Each lookup is recorded in the audit log. What you write is never part of the address.",
 		found: (person: string) => `Found for ${person}`,

@@ -415,6 +415,7 @@ export const screens: ScreenMessages = {
 		query: "Teléfono, correo o los dos últimos dígitos de un CPF",
 		queryHelp: "El teléfono con código de área, como (11) 98765-4321; de otro país, empiece con +. De un CPF solo se envían los dos últimos dígitos.",
 		unknown: "Escriba un teléfono, un correo o los dos últimos dígitos de un CPF.",
+		ambiguous: "Estos dígitos son un CPF y pueden ser un celular. Escriba +55 delante de un teléfono; de un CPF, los dos últimos dígitos.",
 		submit: "Consultar",
 		recorded: "Cada consulta queda en el registro de auditoría. Lo que escribe nunca forma parte de la dirección.",
 		found: (person) => `Encontrado para ${person}`,

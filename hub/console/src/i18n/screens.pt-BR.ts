@@ -415,6 +415,7 @@ export const screens: ScreenMessages = {
 		query: "Telefone, e-mail ou os dois últimos dígitos de um CPF",
 		queryHelp: "O telefone com DDD, como (11) 98765-4321; de outro país, comece com +. De um CPF só os dois últimos dígitos são enviados.",
 		unknown: "Escreva um telefone, um e-mail ou os dois últimos dígitos de um CPF.",
+		ambiguous: "Estes dígitos são um CPF e podem ser um celular. Escreva +55 antes de um telefone; de um CPF, os dois últimos dígitos.",
 		submit: "Consultar",
 		recorded: "Cada consulta fica no registro de auditoria. O que você escreve nunca faz parte do endereço.",
 		found: (person) => `Encontrado para ${person}`,

@@ -238,21 +238,24 @@ func (q *Queries) ListProducts(ctx context.Context, after string, rowLimit int32
 const listTenants = `-- name: ListTenants :many
 select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue, suspended_at, deletion_requested_at, deleted_at from hub.tenants
 where deleted_at is null and ($1::text is null or product = $1)
-  and ($2::text is null or name ilike $2 or external_ref ilike $2)
-  and ($3::uuid is null or id < $3::uuid)
-order by id desc limit $4
+  and ($2::text is null or external_ref = $2)
+  and ($3::text is null or name ilike $3 or external_ref ilike $3)
+  and ($4::uuid is null or id < $4::uuid)
+order by id desc limit $5
 `
 
 type ListTenantsParams struct {
-	Product  *string
-	Pattern  *string
-	Before   *uuid.UUID
-	RowLimit int32
+	Product     *string
+	ExternalRef *string
+	Pattern     *string
+	Before      *uuid.UUID
+	RowLimit    int32
 }
 
 func (q *Queries) ListTenants(ctx context.Context, arg ListTenantsParams) ([]Tenant, error) {
 	rows, err := q.db.Query(ctx, listTenants,
 		arg.Product,
+		arg.ExternalRef,
 		arg.Pattern,
 		arg.Before,
 		arg.RowLimit,

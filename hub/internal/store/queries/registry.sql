@@ -46,6 +46,7 @@ update hub.tenants set suspended_at = case when sqlc.arg(suspended)::boolean the
 -- name: ListTenants :many
 select * from hub.tenants
 where deleted_at is null and (sqlc.narg(product)::text is null or product = sqlc.narg(product))
+  and (sqlc.narg(external_ref)::text is null or external_ref = sqlc.narg(external_ref))
   and (sqlc.narg(pattern)::text is null or name ilike sqlc.narg(pattern) or external_ref ilike sqlc.narg(pattern))
   and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before)::uuid)
 order by id desc limit sqlc.arg(row_limit);

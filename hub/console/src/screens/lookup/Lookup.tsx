@@ -21,13 +21,13 @@ export function Lookup() {
 	const queries = useQueryClient();
 	const last = useQuery<Found | null>({ queryKey: lastKey, queryFn: () => null, staleTime: Number.POSITIVE_INFINITY, gcTime: 10 * 60_000 });
 	const lookup = useMutation({ mutationFn: lookUp, gcTime: 0, onSuccess: (found) => queries.setQueryData(lastKey, found) });
-	const [unknown, setUnknown] = useState(false);
+	const [unknown, setUnknown] = useState("");
 	const refused = lookup.error instanceof ApiError && lookup.error.status === 422 ? lookup.error : undefined;
-	const invalid = unknown || refused !== undefined;
+	const invalid = unknown !== "" || refused !== undefined;
 	const find = (text: string) => {
 		const person = personOf(text);
-		setUnknown(!person);
-		if (person) lookup.mutate(person);
+		setUnknown(person === "ambiguous" ? screens.lookup.ambiguous : person ? "" : screens.lookup.unknown);
+		if (person && person !== "ambiguous") lookup.mutate(person);
 		else lookup.reset();
 	};
 	const send = (event: FormEvent<HTMLFormElement>) => {
@@ -41,7 +41,7 @@ export function Lookup() {
 		if (asked) find(asked);
 	}, []);
 	const forget = () => {
-		setUnknown(false);
+		setUnknown("");
 		lookup.reset();
 		queries.setQueryData(lastKey, null);
 	};
@@ -72,7 +72,7 @@ export function Lookup() {
 				<p className="quiet">{screens.lookup.recorded}</p>
 				{invalid && (
 					<p role="alert" className={layout.bad}>
-						{refused ? detailOf(refused) : screens.lookup.unknown}
+						{refused ? detailOf(refused) : unknown}
 					</p>
 				)}
 			</form>

@@ -1,1 +1,0 @@
-import{a as e}from"./i18n-B-gxFAwl.js";import{s as t}from"./Form-D3t0W8Zk.js";import{Q as n}from"./libraries-9xWEZvAX.js";var r=n();function i(){let{t:n}=e();return(0,r.jsx)(t,{name:`overlap`,label:n.ui.overlap,value:`86400`,options:[`0`,`3600`,`86400`,`604800`].map(e=>[e,n.ui.overlaps[e]])})}export{i as t};

@@ -1,0 +1,1 @@
+import{d as e,h as t}from"./i18n-B-gxFAwl.js";import{t as n}from"./InputBase-wmrJ-ix_.js";import{Q as r}from"./libraries-9xWEZvAX.js";var i=r(),a=e(e=>{let r=t([`Input`,`InputWrapper`,`TextInput`],null,e);return(0,i.jsx)(n,{component:`input`,...r,__staticSelector:`TextInput`})});a.classes=n.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};
