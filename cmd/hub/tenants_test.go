@@ -81,7 +81,7 @@ func TestTenantExample(t *testing.T) {
 	t.Parallel()
 	s, c := ownHub(t)
 	printed := c.withEnv("HUB_URL", s.url).runExample("docs/tenants.md")
-	require.Regexp(t, `(?s)as it may have: 1 of 1.*exit code 1\n.*endpoints +default\n.*\(too_many_deliveries, .*exit code 1\n.*deleted Acme.*\(invalid_key, .*exit code 4\n.*deleted crm`, printed)
+	require.Regexp(t, `(?s)as it may have: 1 of 1.*exit code 1\n.*endpoints +default\n.*\(too_many_deliveries, .*exit code 1\n.*deleted Willow.*\(invalid_key, .*exit code 4\n.*deleted books`, printed)
 }
 
 // The example of docs/tenants.md stops a tenant and lets it go on.
