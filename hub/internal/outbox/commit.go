@@ -77,7 +77,7 @@ func (c *committer) prepareAll(ctx context.Context, batch []*request) []*prepare
 	isRefreshed := false
 	for _, r := range batch {
 		targets, deliveries, err := c.outbox.resolveReceivers(ctx, r.publications)
-		if errors.Is(err, errDisagrees) && !isRefreshed {
+		if (errors.Is(err, errDisagrees) || errors.Is(err, errTooManyDeliveries)) && !isRefreshed {
 			// No commit will compare the configuration of what is refused.
 			isRefreshed = true
 			if err = c.outbox.directory.Refresh(ctx); err != nil {
