@@ -99,7 +99,7 @@ type sendCallerKey struct{}
 func (a *API) bindSend(api huma.API, op huma.Operation) {
 	op.SkipValidateBody = true
 	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
-	metadata := map[string]any{module.MetadataCallerCheck: module.CallerCheck(func(ctx huma.Context) (huma.Context, error) {
+	metadata := map[string]any{module.MetadataHandledNulls: []string{"body.number"}, module.MetadataCallerCheck: module.CallerCheck(func(ctx huma.Context) (huma.Context, error) {
 		from, err := a.authenticateSender(ctx.Context(), senderHeaders{ctx.Header("Authorization"), ctx.Header("apikey"), ctx.Header(hub.HeaderKey)})
 		if err == nil {
 			err = a.host.RateLimiter.Allow(ctx.Context(), limitSends, from.subject)

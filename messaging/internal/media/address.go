@@ -157,8 +157,12 @@ func (s *Service) download(ctx context.Context, company int64, address *url.URL,
 	if name == "" {
 		name = path.Base(address.Path)
 	}
+	declared := response.Header.Get("Content-Type")
+	if kind, _, _ := strings.Cut(declared, ";"); strings.EqualFold(strings.TrimSpace(kind), "text/plain") {
+		declared = "" // of servers that do not know the file's type
+	}
 	return s.Store(ctx, company, Upload{
-		Declared: filetype.Declared{Media: link.Media, Mime: response.Header.Get("Content-Type"), Name: name},
+		Declared: filetype.Declared{Media: link.Media, Mime: declared, Name: name},
 		Content:  downloadReader{response.Body}, User: link.User,
 	})
 }
