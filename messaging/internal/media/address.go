@@ -143,6 +143,11 @@ func (s *Service) download(ctx context.Context, company int64, address *url.URL,
 		return store.MediaFile{}, hub.Invalid("body.mediaUrl", "must be an absolute http(s) URL")
 	}
 	response, err := s.host.Downloads.Do(request)
+	if hub.HasCode(err, "url_not_allowed") {
+		notAllowed := hub.Invalid("body.mediaUrl", "must not lead into a private or reserved network")
+		notAllowed.Code = "url_not_allowed"
+		return store.MediaFile{}, notAllowed.WithCause(err)
+	}
 	if err != nil {
 		return store.MediaFile{}, downloadError("it does not respond", err)
 	}
