@@ -255,8 +255,11 @@ func (a *API) createTicket(ctx context.Context, in *createTicketInput) (*ticketO
 		return nil, err
 	}
 	b, scope := &in.Body, user.scope
-	// What the request names comes first: an id that the company does not have is a 404.
+	// What the request names comes before what the company lacks: an unknown id is a 404.
 	connection, connectionErr := a.ticketConnection(ctx, scope, b.WhatsappID)
+	if connectionErr != nil && b.WhatsappID != nil {
+		return nil, connectionErr
+	}
 	if _, err := a.requireContact(ctx, user, b.ContactID); err != nil {
 		return nil, err
 	}
