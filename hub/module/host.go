@@ -32,7 +32,7 @@ type Host struct {
 	Files       Files            //
 	Blobs       Blobs            //
 	HTTP        hub.Doer         // for outgoing requests: 10 s each, no redirects, egress rules applied
-	Downloads   hub.Doer         // for files: 15 s for the headers, then a time by the length (128 KiB/s, at most 10 minutes); no redirects, egress rules applied; the caller bounds what it reads
+	Downloads   hub.Doer         // for files: 15 s for the headers, then a time by the length (128 KiB/s, at most 10 minutes); no redirects, egress rules applied: an address in a private network is a [hub.ErrInvalid] (url_not_allowed); the caller bounds what it reads
 	URLs        URLs             //
 	Settings    Settings         //
 	Log         *slog.Logger     // with the product's name

@@ -107,6 +107,10 @@ const MetadataSignUp = "sign-up"
 // tenant.
 const MetadataCallsOut = "calls-out"
 
+// MetadataHandledNulls is the key in an operation's Metadata of the locations in its body, such as
+// "body.number", where the handler refuses null in words of its own: a []string.
+const MetadataHandledNulls = "handled-nulls"
+
 // MetadataCallerCheck is the key in an operation's Metadata of its [CallerCheck].
 const MetadataCallerCheck = "caller-check"
 

@@ -7,6 +7,9 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/egress"
 )
 
 const (
@@ -28,7 +31,7 @@ func (d *downloader) Do(req *http.Request) (*http.Response, error) {
 	answer, err := d.doer.Do(req.WithContext(ctx))
 	if err != nil {
 		timer.Stop()
-		err = withCause(ctx, err)
+		err = withRefusal(withCause(ctx, err))
 		cancel(nil)
 		return nil, err
 	}
@@ -42,6 +45,16 @@ func (d *downloader) Do(req *http.Request) (*http.Response, error) {
 func withCause(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errDownloadTimeout) {
 		return errDownloadTimeout
+	}
+	return err
+}
+
+// withRefusal returns a [hub.ErrInvalid] (url_not_allowed) for a request to an address that the egress
+// rules refuse; else the error itself. What a name leads to is not said.
+func withRefusal(err error) error {
+	var unreachable *egress.UnreachableError
+	if errors.As(err, &unreachable) && unreachable.Refused && unreachable.Literal {
+		return hub.Errorf(hub.ErrInvalid, "url_not_allowed", "The address must not lead into a private or reserved network.").WithCause(err)
 	}
 	return err
 }

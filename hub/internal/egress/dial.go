@@ -24,6 +24,7 @@ type Timing struct {
 // closed port. The cause is for logs.
 type UnreachableError struct {
 	Refused bool  // the egress rules forbid all addresses of the host
+	Literal bool  // the host is an address itself, so that its refusal reveals nothing
 	Cause   error // what happened; names addresses
 }
 
@@ -75,7 +76,7 @@ func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, 
 		}
 	}
 	if len(open) == 0 {
-		return nil, timing, &UnreachableError{Refused: true, Cause: fmt.Errorf("egress rules refuse %s (%v)", addr, found)}
+		return nil, timing, &UnreachableError{Refused: true, Literal: isLiteral, Cause: fmt.Errorf("egress rules refuse %s (%v)", addr, found)}
 	}
 	start = g.now()
 	conn, err := g.dialFirst(ctx, network, open, uint16(number), isSelf)

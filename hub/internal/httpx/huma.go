@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -148,11 +149,18 @@ const (
 	maxLocation = 120 // characters of a location
 )
 
+// otherType is the JSON decoder's error for a member of another JSON type, of which huma passes on the
+// text alone. It does not match numbers out of range, which the text quotes.
+var otherType = regexp.MustCompile(`^json: cannot unmarshal (?:string|number|bool|array|object) into Go struct field [A-Za-z0-9_]*\.([A-Za-z0-9_.]+) of type `)
+
 // fieldOf returns the location and the message of a validation error, never the value.
 // Errors of the JSON decoder or of a type's own decoder arrive as one error about the
 // whole body, whose text may quote it.
 func fieldOf(detail *huma.ErrorDetail) FieldProblem {
 	_, raw := detail.Value.(string)
+	if mismatch := otherType.FindStringSubmatch(detail.Message); mismatch != nil && raw && detail.Location == "body" {
+		return FieldProblem{Location: printableLocation("body." + mismatch[1]), Message: "has another type than documented"}
+	}
 	if detail.Location == "body" && raw && !strings.HasPrefix(detail.Message, "expected ") {
 		return FieldProblem{Location: "body", Message: "does not have the documented form"}
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
 // CheckNulls returns a [hub.ErrInvalid] that names every null in a JSON body which the
-// schema of its operation does not allow, at most 20 of them. huma itself takes null for
+// schema of its operation does not allow, at most 20 of them; [module.MetadataHandledNulls] are left out. huma itself takes null for
 // a property that is not required as if the property were absent, so that a caller who
 // means to clear something would hear of success.
 func CheckNulls(schemas huma.Registry, op *huma.Operation, body []byte) error {
@@ -26,7 +27,8 @@ func CheckNulls(schemas huma.Registry, op *huma.Operation, body []byte) error {
 	if content == nil || err != nil || value == nil && !op.RequestBody.Required {
 		return nil // malformed bodies are refused elsewhere
 	}
-	check := nullCheck{schemas: schemas}
+	handled, _ := op.Metadata[module.MetadataHandledNulls].([]string)
+	check := nullCheck{schemas: schemas, handled: handled}
 	check.visit(content.Schema, "body", value)
 	return check.errs.Err()
 }
@@ -34,6 +36,7 @@ func CheckNulls(schemas huma.Registry, op *huma.Operation, body []byte) error {
 // nullCheck walks a body beside its schema.
 type nullCheck struct {
 	schemas huma.Registry
+	handled []string // locations that the handler checks
 	errs    rest.FieldErrors
 }
 
@@ -42,7 +45,7 @@ func (n *nullCheck) visit(schema *huma.Schema, location string, value any) {
 		return
 	}
 	if value == nil {
-		n.errs.Check(n.allowsNull(schema), printableLocation(location), "must not be null")
+		n.errs.Check(slices.Contains(n.handled, location) || n.allowsNull(schema), printableLocation(location), "must not be null")
 		return
 	}
 	schema = n.valueSchema(schema)

@@ -67,6 +67,7 @@ func (a *API) listAPITokens(ctx context.Context, in *listAPITokensInput) (*struc
 type createAPITokenInput struct {
 	Body struct {
 		Name       string     `json:"name" minLength:"1" maxLength:"120" doc:"What it is for" example:"CRM"`
+		Scopes     []string   `json:"scopes,omitempty" enum:"message.send" minItems:"1" maxItems:"10" doc:"What it may do: to send messages is all that there is; absent: that" example:"[\"message.send\"]"`
 		WhatsappID *int64     `json:"whatsappId,omitempty" nullable:"true" minimum:"1" maximum:"9007199254740991" doc:"The only connection it may send on; absent or null: any"`
 		ExpiresAt  *time.Time `json:"expiresAt,omitempty" nullable:"true" doc:"Absent or null: never"`
 	} `nameHint:"NewAPIToken"`

@@ -294,7 +294,10 @@ func mapConnectionConflict(err error) error {
 
 type updateConnectionInput struct {
 	IDParam
-	Body ConnectionFields
+	Body struct {
+		ConnectionFields
+		Driver rest.Nullable[string] `json:"driver,omitempty" maxLength:"20" doc:"The network, as it is: it cannot be changed" example:"sandbox"`
+	} `nameHint:"ConnectionFields"`
 }
 
 func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (*connectionOutput, error) {
@@ -313,6 +316,9 @@ func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (
 			return notFound("no_wapp_found", "connection")
 		}
 		connection := connections[i]
+		if in.Body.Driver.Set && in.Body.Driver.Value != connection.Driver {
+			return hub.Invalid("body.driver", "cannot be changed: add a connection of the other network")
+		}
 		if err := in.Body.applyTo(&connection); err != nil {
 			return err
 		}
@@ -323,7 +329,7 @@ func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (
 			return err
 		}
 		if in.Body.hasAccount() {
-			if updated, err = a.changeAccount(ctx, tx, updated, in.Body); err != nil {
+			if updated, err = a.changeAccount(ctx, tx, updated, in.Body.ConnectionFields); err != nil {
 				return err
 			}
 		}

@@ -101,3 +101,17 @@ func decodeDataURL(t *testing.T, address string) image.Image {
 	require.NoError(t, err)
 	return picture
 }
+
+// The driver of a connection is for good: a change says so, and nothing else of it is kept.
+func TestDriverIsForGood(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	path := messagingtest.ConnectionPath(company.Connect())
+	name := company.Get(path)["name"]
+	for _, driver := range []any{"cloud", "bridge", "", "unknown", nil} {
+		refused := company.Refused(400, "ERR_VALIDATION", "PUT", path, object{"driver": driver, "name": "Another name"})
+		require.Equal(t, "body.driver", refused["errors"].([]any)[0].(object)["location"])
+	}
+	require.Equal(t, []any{"sandbox", name}, []any{company.Get(path)["driver"], company.Get(path)["name"]})
+	require.Equal(t, "New name", company.OK(200, "PUT", path, object{"driver": "sandbox", "name": "New name"})["name"], "as it was read")
+}

@@ -106,7 +106,7 @@ func (a *API) contactOutput(ctx context.Context, row store.Contact) (*contactOut
 
 type listContactsInput struct {
 	PageNumber  int    `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 30 contacts"`
-	SearchParam string `query:"searchParam" maxLength:"200" doc:"Part of the name, number or e-mail address"`
+	SearchParam string `query:"searchParam" maxLength:"200" doc:"Part of the name, number or e-mail address, or a whole number in any form"`
 	TagID       int64  `query:"tagId" minimum:"1" maximum:"9007199254740991" doc:"Only contacts with this tag"`
 	Consent     string `query:"consent" enum:"unknown,opted_in,opted_out" doc:"Only contacts with this consent"`
 }

@@ -121,6 +121,15 @@ func TestLengthsOfBrazilianNumbers(t *testing.T) {
 	contact := messagingtest.Path("/contacts", object{"id": sent["contactId"]})
 	company.Refused(400, "ERR_INVALID_NUMBER", "PUT", contact, object{"number": with + "0"})
 	require.Equal(t, []any{without, with}, []any{company.OK(200, "PUT", contact, object{"number": without})["number"], company.Get(contact)["numberKey"]}, "it may be written in either form")
+	for _, term := range []string{with, without, "%2B" + with, "+" + with, "%2B55%2011%208765-4377", "(11)%2098765-4377", "1187654377"} { // the contact has it without
+		found := company.Get("/contacts?searchParam=" + term)
+		require.EqualValues(t, 1, found["count"], term)
+		require.EqualValues(t, 1, company.Get("/tickets?searchParam=" + term)["count"], term)
+	}
+	for _, term := range []string{"11987654377x", "5511987654376", "%2B551198765437", "+"} {
+		require.EqualValues(t, 0, company.Get("/contacts?searchParam=" + term)["count"], term)
+		require.EqualValues(t, 0, company.Get("/tickets?searchParam=" + term)["count"], term)
+	}
 	made := company.OK(201, "POST", "/contacts", object{"name": "Reception", "number": landline})
 	require.Equal(t, landline, made["numberKey"])
 	require.Equal(t, made["id"], program.OK(200, "POST", path, object{"number": landline, "body": "x"})["contactId"])

@@ -103,6 +103,17 @@ func TestClosedTicketIsOpenedAgain(t *testing.T) {
 	company.Refused(400, "ERR_OTHER_OPEN_TICKET", "PUT", path, object{"status": "open"})
 }
 
+// Who asks for a token that may do less does not get one that sends.
+func TestScopesOfAPITokens(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	for _, scopes := range []any{[]string{"ticket.read"}, []string{"message.send", "bogus"}, []string{}, nil, "message.send"} {
+		refused := company.Refused(400, "ERR_VALIDATION", "POST", "/api-tokens", object{"name": "Reader", "scopes": scopes})
+		require.Contains(t, refused["detail"], "body.scopes", scopes)
+	}
+	require.Equal(t, []any{"message.send"}, company.OK(201, "POST", "/api-tokens", object{"name": "Sender", "scopes": []string{"message.send"}})["scopes"])
+}
+
 // An API token is shown once and stored as a hash only. It is no login. A deleted one stays in the
 // list, revoked.
 func TestAPITokenIsShownOnce(t *testing.T) {

@@ -16,7 +16,10 @@ import (
 	"integrationhub/messaging/internal/store"
 )
 
-const maxImportBytes = 16 << 20 // of a form with its file
+const (
+	maxImportBytes = 16 << 20 // of a file
+	maxImportForm  = 64 << 10 // of what is around it in its form
+)
 
 // countryCodePattern is the form of country codes.
 var countryCodePattern = regexp.MustCompile(`^[1-9][0-9]{0,2}$`)
@@ -80,7 +83,7 @@ type importOutput struct {
 
 // bindImportContacts binds the operation with a larger body limit than others.
 func (a *API) bindImportContacts(api huma.API, op huma.Operation) {
-	op.MaxBodyBytes = maxImportBytes
+	op.MaxBodyBytes = maxImportBytes + maxImportForm
 	huma.Register(api, op, func(ctx context.Context, in *importContactsInput) (*importOutput, error) {
 		out, err := a.importContacts(ctx, in)
 		return out, dberr.Wrap(op.OperationID, err)
@@ -93,6 +96,9 @@ func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*imp
 		return nil, err
 	}
 	form := in.RawBody.Data()
+	if form.File.Size > maxImportBytes {
+		return nil, hub.Errorf(hub.ErrTooLarge, "file_too_large", "The file is too large: at most 16 MiB.")
+	}
 	if form.CountryCode != "" && !countryCodePattern.MatchString(form.CountryCode) {
 		return nil, hub.Invalid("body.countryCode", "must have one to three digits, such as 55")
 	}

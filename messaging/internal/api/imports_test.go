@@ -105,8 +105,14 @@ func TestImportRefusals(t *testing.T) {
 		require.Equal(t, tc.status, response.Status, "%s: %s", name, response.Text)
 		require.Equal(t, tc.err, response.Body["error"], name)
 	}
-	tooLarge := company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 1_250_000), nil)
-	require.Equal(t, 413, tooLarge.Status)
+	file := "number,note\n" + strings.Repeat("5511987654321,"+strings.Repeat("x", 8177)+"\n", 2047)
+	file += strings.Repeat("\n", 16<<20-len(file)) // as long as it may be, without what is around it
+	longest := company.ImportContacts(file, map[string]string{"dryRun": "true"})
+	require.Equal(t, []any{200, 2047.0}, []any{longest.Status, longest.Body["total"]}, longest.Text)
+	for _, more := range []string{"\n", strings.Repeat("\n", 1<<20)} {
+		tooLarge := company.ImportContacts(file+more, map[string]string{"dryRun": "true"})
+		require.Equal(t, []any{413, "ERR_FILE_TOO_LARGE"}, []any{tooLarge.Status, tooLarge.Body["error"]}, tooLarge.Text)
+	}
 	require.EqualValues(t, 0, company.Get("/contacts")["count"])
 }
 

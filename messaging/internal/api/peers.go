@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -152,9 +153,32 @@ func (a *API) searchTicketsForPeer(ctx context.Context, in *searchTicketsInput) 
 	return out, nil
 }
 
+// peerID is an id in the body of a connected product: a number, or its digits as a text. Products
+// know both forms.
+type peerID int64
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (id *peerID) UnmarshalJSON(b []byte) error {
+	var text json.Number // of either form
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	value, err := strconv.ParseInt(text.String(), 10, 64)
+	*id = peerID(value)
+	return err
+}
+
+// Schema returns a schema that has both forms.
+func (peerID) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeString, Pattern: "^[1-9][0-9]{0,17}$", MaxLength: new(18)},
+		{Type: huma.TypeInteger, Minimum: new(1.0), Maximum: new(9007199254740991.0)},
+	}}
+}
+
 type closeTicketInput struct {
 	Body struct {
-		TicketID   string  `json:"ticket_id" pattern:"^[1-9][0-9]{0,17}$" maxLength:"18" doc:"Id of the ticket, as the events have it" example:"12"`
+		TicketID   peerID  `json:"ticket_id" doc:"Id of the ticket: a text, as the events and searches have it, or a number, as ticketId of the send API is" example:"12"`
 		Resolution *string `json:"resolution,omitempty" maxLength:"500" doc:"How it ended" example:"Booked"`
 	} `nameHint:"CloseTicket"`
 }
@@ -174,12 +198,9 @@ func (a *API) closeTicketForPeer(ctx context.Context, in *closeTicketInput) (*cl
 	if caller, _ := module.CallerFrom(ctx); caller.Environment == hub.Test {
 		return nil, errTestKey()
 	}
-	id, err := strconv.ParseInt(in.Body.TicketID, 10, 64)
-	if err != nil {
-		return nil, hub.Invalid("body.ticket_id", "must be the id of a ticket")
-	}
+	id := int64(in.Body.TicketID)
 	out := &closedTicketOutput{}
-	out.Body.TicketID, out.Body.Status = in.Body.TicketID, chat.TicketClosed
+	out.Body.TicketID, out.Body.Status = chat.FormatID(id), chat.TicketClosed
 	return out, a.outbound.CloseTicket(ctx, scope, id, in.Body.Resolution)
 }
 

@@ -47,8 +47,14 @@ func TestSearchesOfConnectedProducts(t *testing.T) {
 	require.Equal(t, object{"ticket_id": ticket["id"], "status": "closed"}, object{"ticket_id": closed["ticket_id"], "status": closed["status"]})
 	require.Equal(t, "Booked", company.Tickets("")[0]["resolution"])
 	key.OK(200, "POST", integrations+"/action/close-ticket", object{"ticket_id": ticket["id"]})
-	for _, id := range []any{"0", "x", "99999999", 5} {
-		require.Contains(t, []int{400, 404}, key.Call("POST", integrations+"/action/close-ticket", object{"ticket_id": id}).Status, id)
+	number := company.Tickets("")[0]["id"] // as the send API's ticketId
+	require.Equal(t, ticket["id"], key.OK(200, "POST", integrations+"/action/close-ticket", object{"ticket_id": number})["ticket_id"])
+	for _, id := range []any{99999999, "99999999", "9007199254740991", 9007199254740991} {
+		require.Equal(t, "ERR_NO_TICKET_FOUND", key.OK(404, "POST", integrations+"/action/close-ticket", object{"ticket_id": id})["error"], id)
+	}
+	for _, id := range []any{"0", 0, -1, "-1", 1.5, "x", "", true, nil, []any{number}, "01", "9223372036854775808"} {
+		refused := key.OK(400, "POST", integrations+"/action/close-ticket", object{"ticket_id": id})
+		require.Contains(t, refused["detail"], "body.ticket_id", id)
 	}
 
 	other := company.AnotherCompany()

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
@@ -130,7 +132,19 @@ func (a *API) sendFromPhone(ctx context.Context, in *phoneSendInput) (*phoneSend
 
 type phoneInboxInput struct {
 	PhoneParam
-	After int64 `query:"after" minimum:"0" doc:"Only messages after this cursor"`
+	After string `query:"after" maxLength:"60" doc:"Only messages after this cursor, or after the message with this id"`
+}
+
+// cursor returns the cursor that the caller names, 0 if it names none.
+func (a *API) cursor(ctx context.Context, in *phoneInboxInput) (int64, error) {
+	if in.After == "" {
+		return 0, nil
+	}
+	if cursor, err := strconv.ParseInt(in.After, 10, 64); err == nil && cursor >= 0 {
+		return cursor, nil
+	}
+	cursor, err := a.sandbox.CursorOf(ctx, in.Number, in.After)
+	return cursor, dberr.MapNoRows(err, hub.Invalid("query.after", "must be a cursor, or the id of a message of the phone"))
 }
 
 // PhoneInbox are messages that a phone has received, oldest first.
@@ -150,8 +164,12 @@ type PhoneMessage struct {
 }
 
 func (a *API) phoneInbox(ctx context.Context, in *phoneInboxInput) (*struct{ Body PhoneInbox }, error) {
-	messages, err := a.sandbox.Inbox(ctx, in.Number, in.After)
-	out := PhoneInbox{Cursor: in.After, Messages: rest.Map(messages, func(m sandbox.Message) PhoneMessage {
+	after, err := a.cursor(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := a.sandbox.Inbox(ctx, in.Number, after)
+	out := PhoneInbox{Cursor: after, Messages: rest.Map(messages, func(m sandbox.Message) PhoneMessage {
 		return PhoneMessage{m.ID, m.From, m.Body, m.MediaURL, m.At.UTC(), m.Ack}
 	})}
 	if len(messages) > 0 {
@@ -216,7 +234,11 @@ type phoneChatOutput struct {
 }
 
 func (a *API) phoneChat(ctx context.Context, in *phoneInboxInput) (*phoneChatOutput, error) {
-	messages, err := a.sandbox.Conversation(ctx, in.Number, in.After)
+	after, err := a.cursor(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := a.sandbox.Conversation(ctx, in.Number, after)
 	out := &phoneChatOutput{}
 	out.Body.Messages = rest.Map(messages, func(m sandbox.Message) ChatMessage {
 		message := ChatMessage{PhoneMessage: PhoneMessage{m.ID, m.From, m.Body, m.MediaURL, m.At.UTC(), m.Ack}, To: m.To, IsOwn: m.From == in.Number, Cursor: m.Seq, Waiting: m.IsWaiting}

@@ -129,7 +129,19 @@ func TestPhoneInbox(t *testing.T) {
 	require.Equal(t, []string{"Three", "Four"}, texts, "not those before the cursor")
 	texts, _ = inbox(0)
 	require.Equal(t, []string{"One", "Two", "Three", "Four"}, texts)
-	company.Refused(400, "ERR_VALIDATION", "GET", "/sandbox/phones/"+ana+"/inbox?after=-1", nil)
+	all := company.Get("/sandbox/phones/" + ana + "/inbox?after=0")["messages"].([]any)
+	texts, afterID := inbox(all[1].(object)["id"])
+	require.Equal(t, []string{"Three", "Four"}, texts, "a message's id is a cursor too")
+	_, last := inbox(afterTwo)
+	require.Equal(t, last, afterID)
+	texts, same = inbox(all[3].(object)["id"])
+	require.Equal(t, []any{0, last}, []any{len(texts), same})
+	require.Len(t, company.Get("/sandbox/phones/" + ana + "/chat?after=" + all[1].(object)["id"].(string))["messages"], 2)
+	company.AddPhone("Bruno")
+	for _, after := range []string{"-1", "unknown", "9223372036854775808"} {
+		company.Refused(400, "ERR_VALIDATION", "GET", "/sandbox/phones/"+ana+"/inbox?after="+after, nil)
+		company.Refused(400, "ERR_VALIDATION", "GET", "/sandbox/phones/"+ana+"/chat?after="+after, nil)
+	}
 
 	acks := func() (list []float64) {
 		for _, message := range lastMessages(company, ticket, 4) {

@@ -99,7 +99,7 @@ type sendCallerKey struct{}
 func (a *API) bindSend(api huma.API, op huma.Operation) {
 	op.SkipValidateBody = true
 	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
-	metadata := map[string]any{module.MetadataCallerCheck: module.CallerCheck(func(ctx huma.Context) (huma.Context, error) {
+	metadata := map[string]any{module.MetadataHandledNulls: []string{"body.number"}, module.MetadataCallerCheck: module.CallerCheck(func(ctx huma.Context) (huma.Context, error) {
 		from, err := a.authenticateSender(ctx.Context(), senderHeaders{ctx.Header("Authorization"), ctx.Header("apikey"), ctx.Header(hub.HeaderKey)})
 		if err == nil {
 			err = a.host.RateLimiter.Allow(ctx.Context(), limitSends, from.subject)
@@ -163,17 +163,17 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	if from.connectionID != nil {
 		b.WhatsappID = from.connectionID
 	}
+	if b.QueueID != nil {
+		if _, err := a.store.Queue(ctx, from.scope.Company, *b.QueueID); err != nil {
+			return nil, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
+		}
+	}
 	connection, err := a.outbound.PickConnection(ctx, from.scope.Company, b.WhatsappID)
 	if err != nil {
 		return nil, err
 	}
 	if from.isTest && connection.Driver != sandbox.Name {
 		return nil, errTestKey()
-	}
-	if b.QueueID != nil {
-		if _, err := a.store.Queue(ctx, from.scope.Company, *b.QueueID); err != nil {
-			return nil, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
-		}
 	}
 	registered, err := a.outbound.CheckNumber(ctx, connection, string(b.Number))
 	if err != nil {

@@ -68,6 +68,14 @@ func TestSendRefusals(t *testing.T) {
 		known := anybody.Call("POST", "/api/messages/send", body, "Content-Type", contentType, "apikey", token)
 		require.Contains(t, []int{400, 415}, known.Status, known.Text)
 	}
+	refused = company.As(company.APIToken()).Refused(400, "ERR_INVALID_NUMBER", "POST", "/api/messages/send", object{"number": nil, "body": "x"})
+	require.Equal(t, "Invalid number format: digits with country code", refused["detail"])
+	for member, value := range map[string]any{"body": 5, "closeTicket": "yes", "whatsappId": "x", "fileName": []any{}} {
+		body := object{"number": ana, "body": "x"}
+		body[member] = value
+		refused := company.As(company.APIToken()).Refused(400, "ERR_VALIDATION", "POST", "/api/messages/send", body)
+		require.Equal(t, "body."+member, refused["errors"].([]any)[0].(object)["location"])
+	}
 	for member, body := range map[string]object{
 		"body.fileName": {"mediaUrl": "https://example.com/a", "fileName": strings.Repeat("a", 256)}, "body.mediaType": {"mediaUrl": "https://example.com/a", "mediaType": "gif"},
 		"body.mediatype": {"media": "https://example.com/a", "mediatype": "gif"}, "body.media": {"media": "https://example.com/" + strings.Repeat("a", 2048)},

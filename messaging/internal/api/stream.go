@@ -69,8 +69,8 @@ type StreamEvent struct {
 // StreamInput selects where a stream begins.
 type StreamInput struct {
 	TokenInput
-	LastEventID      string `header:"Last-Event-ID" maxLength:"20" doc:"Id of the last event that was read: what came since comes first, for an hour; then the event reset says that the inbox has to be loaded anew"`
-	QueryLastEventID string `query:"lastEventId" maxLength:"20" doc:"The same as Last-Event-ID, for browsers: theirs sends the header only when it comes back by itself, with the same ticket"`
+	LastEventID      string `header:"Last-Event-ID" doc:"Id of the last event that was read: what came since comes first, for an hour; then, and after an unknown id, the event reset says that the inbox has to be loaded anew"`
+	QueryLastEventID string `query:"lastEventId" doc:"The same as Last-Event-ID, for browsers: theirs sends the header only when it comes back by itself, with the same ticket"`
 	Ticket           string `query:"ticket" maxLength:"100" doc:"Of POST /events/ticket, for browsers"`
 }
 
@@ -142,15 +142,13 @@ func (r *streamReader) begin(ctx context.Context, lastEventID string) error {
 	}
 	r.cursor = newest
 	if lastEventID != "" {
-		last, err := strconv.ParseInt(lastEventID, 10, 64)
-		if err != nil || last < 0 {
-			return hub.Invalid("header.Last-Event-ID", "must be the id of an event of this stream")
-		}
 		oldest, err := s.OldestChange(ctx, company)
 		if err != nil {
 			return err
 		}
-		isKept := last == newest || last < newest && oldest != 0 && oldest <= last+1
+		// What is no id of this stream is unknown, as an old one is: at an error a browser would end for good.
+		last, err := strconv.ParseInt(lastEventID, 10, 64)
+		isKept := err == nil && last >= 0 && (last == newest || last < newest && oldest != 0 && oldest <= last+1)
 		if r.reset = !isKept; isKept {
 			r.cursor = last
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,7 +103,7 @@ type listTicketsInput struct {
 	WithUnreadMessages bool   `query:"withUnreadMessages" doc:"Only tickets with unread messages"`
 	ShowAll            bool   `query:"showAll" doc:"Accepted for other clients: administrators see every ticket, users never do"`
 	PageNumber         int    `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 40 tickets"`
-	SearchParam        string `query:"searchParam" maxLength:"200" doc:"Part of the contact's name or number, or beginnings of words of its messages"`
+	SearchParam        string `query:"searchParam" maxLength:"200" doc:"Part of the contact's name or number, its whole number in any form, or beginnings of words of its messages"`
 }
 
 // filter returns the tickets that the query selects.
@@ -254,9 +255,10 @@ func (a *API) createTicket(ctx context.Context, in *createTicketInput) (*ticketO
 		return nil, err
 	}
 	b, scope := &in.Body, user.scope
-	connection, err := a.ticketConnection(ctx, scope, b.WhatsappID)
-	if err != nil {
-		return nil, err
+	// What the request names comes before what the company lacks: an unknown id is a 404.
+	connection, connectionErr := a.ticketConnection(ctx, scope, b.WhatsappID)
+	if connectionErr != nil && b.WhatsappID != nil {
+		return nil, connectionErr
 	}
 	if _, err := a.requireContact(ctx, user, b.ContactID); err != nil {
 		return nil, err
@@ -273,7 +275,7 @@ func (a *API) createTicket(ctx context.Context, in *createTicketInput) (*ticketO
 		if contact.AnonymizedAt != nil {
 			return errAnonymized()
 		}
-		if err := requireAssignees(ctx, tx, scope, b.UserID, b.QueueID); err != nil {
+		if err := cmp.Or(requireAssignees(ctx, tx, scope, b.UserID, b.QueueID), connectionErr); err != nil {
 			return err
 		}
 		switch _, err := tx.LiveTicket(ctx, scope.Company, contact.ID, connection.ID); {

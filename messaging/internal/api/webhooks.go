@@ -163,6 +163,12 @@ func (a *API) createWebhook(ctx context.Context, in *createWebhookInput) (*webho
 	if err != nil {
 		return nil, err
 	}
+	var errs rest.FieldErrors
+	errs.Check(in.Body.URL.HasValue(), "body.url", "is required")
+	errs.Check(len(in.Body.Events.Value) > 0, "body.events", "must have at least one event")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
 	settings := module.WebhookSettings{Enabled: true}
 	if err := in.Body.applyTo(&settings); err != nil {
 		return nil, err

@@ -303,3 +303,25 @@ func TestContactWebhookHasTags(t *testing.T) {
 	require.Len(t, made["tags"], 1)
 	require.Equal(t, made, receiver.Next().Data["contact"])
 }
+
+// What a new webhook lacks is named as this interface names it.
+func TestWebhookLacksMembers(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	for _, test := range []struct {
+		body    object
+		lacking []any
+	}{
+		{object{}, []any{"body.url", "body.events"}},
+		{object{"url": "https://example.com/hook"}, []any{"body.events"}},
+		{object{"url": "https://example.com/hook", "events": []string{}}, []any{"body.events"}},
+		{object{"events": []string{"message.created"}}, []any{"body.url"}},
+	} {
+		refused := company.Refused(400, "ERR_VALIDATION", "POST", "/webhooks", test.body)
+		var locations []any
+		for _, field := range refused["errors"].([]any) {
+			locations = append(locations, field.(object)["location"])
+		}
+		require.Equal(t, test.lacking, locations, test.body)
+	}
+}

@@ -409,3 +409,21 @@ func TestCampaignValidation(t *testing.T) {
 		caio.Refused(403, "ERR_NO_PERMISSION", method, empty+below, object{"name": "Mine"})
 	}
 }
+
+// A campaign ends once its last message is settled: no interval passes after that.
+func TestCampaignEndsWithItsLastMessage(t *testing.T) {
+	t.Parallel()
+	a := newAudience(t, 2)
+	for contacts := range a.contacts {
+		path := a.create(object{"messageInterval": 20, "contactIds": a.contacts[:contacts+1]})
+		a.OK(200, "POST", path+"/start", nil)
+		a.run()
+		for range contacts {
+			require.Equal(t, "running", a.Get(path)["status"])
+			require.Equal(t, contacts, a.sent(path, 19*time.Second), "the interval stands between messages")
+			a.sent(path, time.Second)
+		}
+		require.Equal(t, contacts+1, a.sent(path, time.Second))
+		require.Equal(t, "finished", a.Get(path)["status"])
+	}
+}

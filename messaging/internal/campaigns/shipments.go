@@ -20,13 +20,15 @@ var errEmptyParameter = errors.New("a parameter of the template is empty or too 
 // writeShipments writes up to so many messages, or ends the campaign where none is left.
 func (b *batch) writeShipments(ctx context.Context, allowed int) error {
 	interval, now := b.interval(), b.tx.Now()
-	shipments, err := b.tx.NextShipments(ctx, b.scope.Company, b.campaign.ID, allowed)
+	shipments, err := b.tx.NextShipments(ctx, b.scope.Company, b.campaign.ID, allowed+1)
 	if err != nil {
 		return fmt.Errorf("loading a campaign's contacts: %w", err)
 	}
 	if len(shipments) == 0 {
 		return b.finish(ctx)
 	}
+	isLast := len(shipments) <= allowed
+	shipments = shipments[:min(len(shipments), allowed)]
 	contacts, err := b.contactsOf(ctx, shipments)
 	if err != nil {
 		return err
@@ -40,6 +42,9 @@ func (b *batch) writeShipments(ctx context.Context, allowed int) error {
 	written := b.campaign.Progress.Dispatched - earlier
 	next := now
 	if written > 0 {
+		if isLast && !b.campaign.Confirmation { // nothing can follow: the campaign ends once this is settled
+			interval = min(interval, settlePause)
+		}
 		next = now.Add(interval)
 		day := now.In(b.zone).Format("2006-01-02")
 		err := b.tx.AddCampaignUsage(ctx, dbgen.AddCampaignUsageParams{Sent: written, CompanyID: b.scope.Company, ConnectionID: b.connection.ID, Day: day})

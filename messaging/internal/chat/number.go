@@ -39,6 +39,16 @@ func NumberVariants(number string) []string {
 	return variants
 }
 
+// SearchKey returns the [NumberKey] of a search that is a whole number, as people write it; "" = it is
+// something else. A number of 10 or 11 digits may be a Brazilian one without its country code.
+func SearchKey(search string) string {
+	number := strings.TrimPrefix(brazil.FormatE164(brazil.PhoneFromQuery(search)), "+")
+	if !IsNumber(number) {
+		return ""
+	}
+	return NumberKey(number)
+}
+
 // FormatE164 returns a number with a leading plus, as other products write it. Contacts without a
 // number have none there either.
 func FormatE164(number string) string {

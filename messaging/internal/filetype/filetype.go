@@ -199,7 +199,7 @@ func mediaTypeOf(contentType string) string {
 // isGeneric reports whether a media type says nothing about the content.
 func isGeneric(name string) bool {
 	switch name {
-	case "", "application/octet-stream", "binary/octet-stream", "application/x-www-form-urlencoded", "text/plain":
+	case "", "application/octet-stream", "binary/octet-stream", "application/x-www-form-urlencoded":
 		return true
 	}
 	return false
@@ -217,9 +217,14 @@ func agreesWithMime(actual Type, declared string) bool {
 		return kind == actualKind
 	case declared == pdf.Mime:
 		return actual == pdf
+	case kind == "text":
+		return mayBeText(actual)
 	}
 	return actual.Media == chat.MediaDocument && actualKind != "image"
 }
+
+// mayBeText reports whether a file can be text. Text that is not UTF-8 is not recognized.
+func mayBeText(actual Type) bool { return actual == plainText || actual == svg || actual == Binary }
 
 // agreesWithExtension reports whether a file's name can be that of its type.
 func agreesWithExtension(actual Type, extension string) bool {
@@ -232,6 +237,8 @@ func agreesWithExtension(actual Type, extension string) bool {
 		return actual.Media == chat.MediaVideo
 	case ".pdf":
 		return actual == pdf
+	case ".txt":
+		return mayBeText(actual)
 	case ".docx", ".xlsx", ".pptx", ".zip":
 		return actual.Media == chat.MediaDocument && actual != pdf && actual != plainText
 	}

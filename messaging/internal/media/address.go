@@ -143,6 +143,11 @@ func (s *Service) download(ctx context.Context, company int64, address *url.URL,
 		return store.MediaFile{}, hub.Invalid("body.mediaUrl", "must be an absolute http(s) URL")
 	}
 	response, err := s.host.Downloads.Do(request)
+	if hub.HasCode(err, "url_not_allowed") {
+		notAllowed := hub.Invalid("body.mediaUrl", "must not lead into a private or reserved network")
+		notAllowed.Code = "url_not_allowed"
+		return store.MediaFile{}, notAllowed.WithCause(err)
+	}
 	if err != nil {
 		return store.MediaFile{}, downloadError("it does not respond", err)
 	}
@@ -157,8 +162,12 @@ func (s *Service) download(ctx context.Context, company int64, address *url.URL,
 	if name == "" {
 		name = path.Base(address.Path)
 	}
+	declared := response.Header.Get("Content-Type")
+	if kind, _, _ := strings.Cut(declared, ";"); strings.EqualFold(strings.TrimSpace(kind), "text/plain") {
+		declared = "" // of servers that do not know the file's type
+	}
 	return s.Store(ctx, company, Upload{
-		Declared: filetype.Declared{Media: link.Media, Mime: response.Header.Get("Content-Type"), Name: name},
+		Declared: filetype.Declared{Media: link.Media, Mime: declared, Name: name},
 		Content:  downloadReader{response.Body}, User: link.User,
 	})
 }

@@ -134,6 +134,28 @@ func TestShortInterval(t *testing.T) {
 	require.Greater(t, lasted, 0.8*0.3*(messages-1), "seconds")
 }
 
+// Nothing comes on top of an interval while messages wait, such as the pause between batches.
+func TestIntervalIsNotLonger(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAlone(t)
+	connection := company.Connect()
+	company.OK(200, "PUT", messagingtest.ConnectionPath(connection), object{"sendIntervalMs": 1000})
+	program := company.As(company.APIToken())
+	const messages = 6
+	for i := range messages {
+		program.OK(200, "POST", "/api/messages/send", object{"number": company.AddPhone("Ana"), "body": strconv.Itoa(i)})
+	}
+	var sent int
+	var lasted float64
+	require.Eventually(t, func() bool { // a run before the first turn sends nothing
+		require.NoError(t, company.Hub.Job("outbox").Run(t.Context(), nil))
+		require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*), coalesce(extract(epoch from max(sent_at) - (array_agg(sent_at order by sent_at))[2]), 0) from sandbox_messages`).Scan(&sent, &lasted))
+		return sent > 1
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, messages, sent, "by one run")
+	require.InDelta(t, messages-2, lasted, 1.2, "seconds; the first one was sent by its request")
+}
+
 // Two hubs that send at once on one database take one turn for each interval.
 func TestIntervalOfTwoSenders(t *testing.T) {
 	t.Parallel()

@@ -92,7 +92,12 @@ func (f ContactFilter) where(scope Scope) (sql string, args []any) {
 		c.add("c.id = ?", f.ID)
 	}
 	if f.Search != "" {
-		c.add("(messaging.search_form(c.name) like messaging.search_form(?) or c.number like ? or lower(c.email) like lower(?))", like.Contains(f.Search))
+		sameNumber := ""
+		if key := chat.SearchKey(f.Search); key != "" {
+			c.args = append(c.args, key)
+			sameNumber = fmt.Sprintf(" or c.number_key = $%d", len(c.args))
+		}
+		c.add("(messaging.search_form(c.name) like messaging.search_form(?) or c.number like ? or lower(c.email) like lower(?)"+sameNumber+")", like.Contains(f.Search))
 	}
 	if f.TagID != 0 {
 		c.add("exists (select from contact_tags ct where ct.company_id = c.company_id and ct.contact_id = c.id and ct.tag_id = ?)", f.TagID)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/module/like"
+	"integrationhub/messaging/internal/chat"
 )
 
 const (
@@ -31,6 +32,7 @@ const endOfPrefix = "\U0010FFFF"
 type ticketSearch struct {
 	words   []string // beginnings of words, the longest first; none: messages are not searched
 	pattern string   // of contacts
+	key     string   // of a contact's number, where the search is one; "" = it is none
 	found   []int64  // the ids of all matching tickets; nil: there are many
 	isMany  bool
 	atLeast int // how many match, while isMany
@@ -39,12 +41,13 @@ type ticketSearch struct {
 // searchTickets looks for the tickets of a company by contact and by message, each by its
 // own index, and stops once it has found limit.
 func (s *Store) searchTickets(ctx context.Context, scope Scope, term string, limit int) (*ticketSearch, error) {
-	search := &ticketSearch{pattern: like.Contains(term)}
+	search := &ticketSearch{pattern: like.Contains(term), key: chat.SearchKey(term)}
 	err := s.host.Pool.QueryRow(ctx, `select array(select word from messaging.words_in($1) word order by length(word) desc, word)`, term).Scan(&search.words)
 	if err != nil {
 		return nil, fmt.Errorf("reading the words of a search: %w", err)
 	}
 	c := conditions{args: []any{scope.Company, search.pattern, limit}}
+	byContact := search.contactMatches(&c, "$2")
 	byWords := `select null::bigint where false`
 	if len(search.words) > 0 {
 		byWords = search.ticketsByWords(&c)
@@ -58,7 +61,7 @@ func (s *Store) searchTickets(ctx context.Context, scope Scope, term string, lim
 				lateral (select f.id from tickets f where f.company_id = $1 and f.contact_id = c.id offset 0) f limit $3),
 		found as materialized (select * from by_words union select * from by_contact),
 		counted as materialized (select count(*) as tickets, (select count(*) from by_words) >= $3 or (select count(*) from by_contact) >= $3 as is_many from found)
-		select tickets, is_many or tickets >= $3, case when not is_many and tickets < $3 then array(select * from found) end from counted`, byWords, contactMatches("$2")), args...).
+		select tickets, is_many or tickets >= $3, case when not is_many and tickets < $3 then array(select * from found) end from counted`, byWords, byContact), args...).
 		Scan(&search.atLeast, &search.isMany, &search.found)
 	if err != nil {
 		return nil, fmt.Errorf("searching tickets: %w", err)
@@ -66,9 +69,15 @@ func (s *Store) searchTickets(ctx context.Context, scope Scope, term string, lim
 	return search, nil
 }
 
-// contactMatches returns the condition that a contact's name or number has a pattern.
-func contactMatches(pattern string) string {
-	return fmt.Sprintf("(messaging.search_form(fc.name) like messaging.search_form(%[1]s) or fc.number like %[1]s)", pattern)
+// contactMatches returns the condition that a contact's name or number has the search's pattern, or
+// that its number is the search in the other form of a Brazilian mobile number.
+func (s *ticketSearch) contactMatches(c *conditions, pattern string) string {
+	condition := fmt.Sprintf("messaging.search_form(fc.name) like messaging.search_form(%[1]s) or fc.number like %[1]s", pattern)
+	if s.key != "" {
+		c.args = append(c.args, s.key)
+		condition += fmt.Sprintf(" or fc.number_key = $%d", len(c.args))
+	}
+	return "(" + condition + ")"
 }
 
 // wordRange returns the condition that a word begins with a prefix.
@@ -104,7 +113,7 @@ func (s *ticketSearch) addTo(c *conditions, isProbing bool) {
 		return
 	}
 	c.args = append(c.args, s.pattern)
-	contact := "fc.company_id = $1 and " + contactMatches(fmt.Sprintf("$%d", len(c.args)))
+	contact := "fc.company_id = $1 and " + s.contactMatches(c, fmt.Sprintf("$%d", len(c.args)))
 	if !isProbing {
 		found := "select f.id from contacts fc join tickets f on f.company_id = fc.company_id and f.contact_id = fc.id where " + contact
 		if len(s.words) > 0 {

@@ -286,6 +286,13 @@ func (n *Network) Conversation(ctx context.Context, number string, after int64) 
 	return messages, err
 }
 
+// CursorOf returns the cursor of a message that a phone has sent or received, by its id. It returns
+// [pgx.ErrNoRows] if there is none.
+func (n *Network) CursorOf(ctx context.Context, number, id string) (cursor int64, err error) {
+	err = n.host.Pool.QueryRow(ctx, `select seq from sandbox_messages where id = $2 and (recipient = any($1) and not is_lost or sender = any($1)) order by seq desc limit 1`, chat.NumberVariants(number), id).Scan(&cursor)
+	return cursor, err
+}
+
 // Inbox returns the messages that a phone has received, after one of them, oldest first.
 // They have then arrived at the device.
 func (n *Network) Inbox(ctx context.Context, number string, after int64) ([]Message, error) {
