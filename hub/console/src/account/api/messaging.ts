@@ -466,6 +466,7 @@ export interface components {
             bridge?: components["schemas"]["BridgeAccount"];
             cloud?: components["schemas"]["CloudAccount"];
             dailyLimit?: number;
+            driver?: string | null;
             expiresInactiveMessage?: string;
             expiresTicket?: number;
             farewellMessage?: string;
