@@ -8,4 +8,4 @@ alter table hub.tenants
     add column deleted_at            timestamptz, -- all is erased
     add constraint tenants_deletion check (deletion_requested_at is null or suspended_at is not null),
     add constraint tenants_deleted check (deleted_at is null or deletion_requested_at is not null);
-create index tenants_suspended on hub.tenants (id) where suspended_at is not null;
+create index tenants_suspended on hub.tenants (id) where suspended_at is not null and deleted_at is null;

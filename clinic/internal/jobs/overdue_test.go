@@ -201,3 +201,20 @@ func TestOverdueJob(t *testing.T) {
 	}
 	require.Equal(t, []string{"payment.overdue", "payment.overdue"}, clinic.EventTypes(1))
 }
+
+// A suspended clinic has no payment marked as overdue; once it is resumed, it has.
+func TestSuspendedClinicHasNoOverduePayments(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinicAlone(t)
+	clinic.AddDuePayment("2020-01-02")
+	marked := func() int {
+		return clinic.QueryInt(`select count(*) from clinic.payments where clinic_id = $1 and status = 'overdue'`)
+	}
+	clinic.Hub.Suspend(clinic.ID)
+	require.NoError(t, clinic.Job("overdue").Run(t.Context(), nil))
+	require.Zero(t, marked())
+	require.Equal(t, 200, clinic.Hub.OperatorStatus("POST", "/api/v1/tenants/"+clinic.ID.String()+"/resume"))
+	require.Eventually(t, func() bool { return clinic.Hub.Host.Tenants.CheckActive(clinic.ID) == nil }, clinictest.Timeout, clinictest.Tick)
+	require.NoError(t, clinic.Job("overdue").Run(t.Context(), nil))
+	require.Equal(t, 1, marked())
+}

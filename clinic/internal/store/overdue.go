@@ -36,7 +36,9 @@ func (s *Store) MarkAllOverdue(ctx context.Context) error {
 	var last uuid.UUID
 	var errs []error
 	for {
-		page, err := s.ClinicsWithDuePayments(ctx, last, dateOf(s.host.Now().UTC().Add(largestZoneOffset)), overdueClinics)
+		page, err := s.ClinicsWithDuePayments(ctx, dbgen.ClinicsWithDuePaymentsParams{
+			After: last, Before: dateOf(s.host.Now().UTC().Add(largestZoneOffset)), Suspended: s.host.Tenants.Suspended(), RowLimit: overdueClinics,
+		})
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}

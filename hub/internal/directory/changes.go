@@ -64,7 +64,7 @@ func changesSince(ctx context.Context, db querier, snapshot string) (Changes, er
 		select pg_current_snapshot()::text, not `+isHorizonPassedSQL+`,
 			coalesce(array_agg(distinct c.tenant_id) filter (where c.tenant_id is not null), '{}'),
 			coalesce(array_agg(distinct c.product) filter (where c.product is not null), '{}'),
-			array(select t.id from hub.tenants t where t.suspended_at is not null)
+			array(select t.id from hub.tenants t where t.suspended_at is not null and t.deleted_at is null)
 		from hub.config_horizon h left join hub.config_changes c on `+isNewChangeSQL+`
 		group by h.xid`, []string{snapshot}).Scan(&changes.Snapshot, &changes.all, &tenants, &products, &suspended)
 	if err != nil {

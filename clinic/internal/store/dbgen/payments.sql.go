@@ -15,20 +15,32 @@ import (
 )
 
 const clinicsWithDuePayments = `-- name: ClinicsWithDuePayments :many
-select c.id, c.timezone from clinic.clinics c where c.id > $1::uuid and exists (
+select c.id, c.timezone from clinic.clinics c where c.id > $1::uuid and c.id <> all($2::uuid[]) and exists (
     select from clinic.payments m where m.clinic_id = c.id and m.env in ('live', 'test') and m.status = 'pending' and m.overdue_notified_at is null
-    and m.due_date < $2::date)
-order by c.id limit $3::int
+    and m.due_date < $3::date)
+order by c.id limit $4::int
 `
+
+type ClinicsWithDuePaymentsParams struct {
+	After     uuid.UUID
+	Suspended []uuid.UUID
+	Before    time.Time
+	RowLimit  int
+}
 
 type ClinicsWithDuePaymentsRow struct {
 	ID       uuid.UUID
 	Timezone string
 }
 
-// Clinics with a payment that may be overdue in any time zone.
-func (q *Queries) ClinicsWithDuePayments(ctx context.Context, after uuid.UUID, before time.Time, rowLimit int) ([]ClinicsWithDuePaymentsRow, error) {
-	rows, err := q.db.Query(ctx, clinicsWithDuePayments, after, before, rowLimit)
+// Clinics with a payment that may be overdue in any time zone, without suspended ones.
+func (q *Queries) ClinicsWithDuePayments(ctx context.Context, arg ClinicsWithDuePaymentsParams) ([]ClinicsWithDuePaymentsRow, error) {
+	rows, err := q.db.Query(ctx, clinicsWithDuePayments,
+		arg.After,
+		arg.Suspended,
+		arg.Before,
+		arg.RowLimit,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ order by due_date desc, id desc limit @row_limit::int offset @row_offset::int;
 select count(*)::int from (select 1 from clinic.payments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id limit @max_count::int) n;
 
 -- name: ClinicsWithDuePayments :many
--- Clinics with a payment that may be overdue in any time zone.
-select c.id, c.timezone from clinic.clinics c where c.id > @after::uuid and exists (
+-- Clinics with a payment that may be overdue in any time zone, without suspended ones.
+select c.id, c.timezone from clinic.clinics c where c.id > @after::uuid and c.id <> all(@suspended::uuid[]) and exists (
     select from clinic.payments m where m.clinic_id = c.id and m.env in ('live', 'test') and m.status = 'pending' and m.overdue_notified_at is null
     and m.due_date < @before::date)
 order by c.id limit @row_limit::int;
