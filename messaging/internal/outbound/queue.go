@@ -46,6 +46,9 @@ func (s *Service) SendDue(ctx context.Context, _ []byte) error {
 			return nil
 		}
 		wake := time.NewTimer(time.Until(turn))
+		if !isComing { // at the end of the run the timer would wake it again and again, while batches end
+			wake.Stop()
+		}
 		select {
 		case batch := <-run.finished:
 			run.busy--
