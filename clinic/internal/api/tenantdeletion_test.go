@@ -26,6 +26,7 @@ func TestDeletedClinicIsErased(t *testing.T) {
 	gone.Refused(401, "invalid_token", "GET", "/patients", nil)
 	require.Equal(t, 200, other.Call("GET", "/patients", nil).Status)
 	require.Zero(t, gone.QueryInt(`select count(*) from hub.integrations where tenant_id = $1 and revoked_at is null`))
+	require.Equal(t, 2, gone.QueryInt(`select count(*) from hub.erasures where tenant_id = $1 and whole_tenant`), "the log of both environments")
 	require.Equal(t, 1, gone.QueryInt(`select count(*) from hub.tenants where id = $1 and name = '(deleted)' and external_ref is null`))
 }
 

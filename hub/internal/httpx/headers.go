@@ -114,10 +114,20 @@ func allowHead(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// answerHead answers HEAD as GET. The server leaves out the body, and keeps its length; a body
-// without an end, such as a stream of events, is closed.
+// answerHead answers HEAD as GET where no route answers it itself. The server leaves out the
+// body, and keeps its length. A body that is streamed is closed: its end would follow the header.
 func answerHead(ctx *fasthttp.RequestCtx, handle fasthttp.RequestHandler) {
+	handle(ctx)
+	if ctx.Response.StatusCode() != fiber.StatusMethodNotAllowed || !strings.Contains(string(ctx.Response.Header.Peek(fiber.HeaderAllow)), fiber.MethodGet) {
+		return
+	}
+	ctx.Response.Reset()
+	ctx.ResetUserValues()
 	ctx.Request.Header.SetMethod(fiber.MethodGet)
 	handle(ctx)
 	ctx.Request.Header.SetMethod(fiber.MethodHead)
+	if ctx.Response.IsBodyStream() {
+		_ = ctx.Response.CloseBodyStream()
+		ctx.Response.ResetBody()
+	}
 }
