@@ -4,7 +4,6 @@ package api
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -154,16 +153,7 @@ func errNoPermission() *hub.Error {
 
 // IDParam is the path parameter of a single resource.
 type IDParam struct {
-	ID int64 `path:"id" doc:"Id of the resource" example:"17"`
-}
-
-// Resolve implements [huma.Resolver]. Numbers that are no ids become one that nothing has: operations
-// answer it as any other unknown id, and 0 stands for any in filters.
-func (p *IDParam) Resolve(huma.Context) []error {
-	if p.ID < 1 {
-		p.ID = math.MaxInt64
-	}
-	return nil
+	ID int64 `path:"id" minimum:"1" maximum:"9007199254740991" doc:"Id of the resource" example:"17"`
 }
 
 // Message is a response for people.

@@ -364,18 +364,3 @@ func TestUnknownIDsWithoutConnection(t *testing.T) {
 	program.Refused(404, "ERR_QUEUE_NOT_FOUND", "POST", "/api/messages/send", object{"number": "5511987654321", "body": "x", "queueId": queue})
 	program.Refused(400, "ERR_WAPP_NOT_INITIALIZED", "POST", "/api/messages/send", object{"number": "5511987654321", "body": "x"})
 }
-
-// An id that nothing can have is an unknown id.
-func TestIDsThatNothingHas(t *testing.T) {
-	t.Parallel()
-	company := messagingtest.NewCompany(t)
-	company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": "5511987654321"})
-	for path, code := range map[string]string{"/tickets/%s": "ERR_NO_TICKET_FOUND", "/tickets/%s/messages": "ERR_NO_TICKET_FOUND", "/contacts/%s": "ERR_NO_CONTACT_FOUND", "/whatsapp/%s": "ERR_NO_WAPP_FOUND", "/users/%s": "ERR_NO_USER_FOUND", "/campaigns/%s": "ERR_NO_CAMPAIGN_FOUND"} {
-		for _, id := range []string{"0", "-1", "99999999", "9007199254740992", "9223372036854775807", "-9223372036854775808"} {
-			company.Refused(404, code, "GET", fmt.Sprintf(path, id), nil)
-		}
-		company.Refused(400, "ERR_VALIDATION", "GET", fmt.Sprintf(path, "x"), nil)
-	}
-	company.Refused(404, "ERR_NO_TICKET_FOUND", "POST", "/tickets/0/messages", object{"body": "x"})
-	company.Refused(404, "ERR_NO_CONTACT_FOUND", "DELETE", "/contacts/0", nil)
-}
