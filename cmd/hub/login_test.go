@@ -156,10 +156,9 @@ func TestSpellingsOfTheLocalHub(t *testing.T) {
 	answering.requireFails(4, "not logged in", "the credentials here are for "+s.url, "hub login --url "+other.URL)
 	require.NotContains(t, answering.stderr, "nothing listens")
 	require.Empty(t, other.received())
-	dead := newFakeHub(t)
-	dead.Close()
-	c.run("whoami", "--url", dead.URL).requireFails(4, "nothing listens at "+dead.URL+" (from --url or HUB_URL)", "the credentials here are for "+s.url)
-	newCLI(t).run("whoami", "--url", dead.URL).requireFails(4, "nothing listens at "+dead.URL, "start a hub on this machine with: make run")
+	const dead = "http://127.0.0.1:1" // no other test takes this port
+	c.run("whoami", "--url", dead).requireFails(4, "nothing listens at "+dead+" (from --url or HUB_URL)", "the credentials here are for "+s.url)
+	newCLI(t).run("whoami", "--url", dead).requireFails(4, "nothing listens at "+dead, "start a hub on this machine with: make run")
 }
 
 func TestLocalHub(t *testing.T) {

@@ -143,12 +143,11 @@ func TestAccountIntegrationsInABrowser(t *testing.T) {
 	scheduling, clinic, messaging := startAccounts(t)
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(elsewhere.Close)
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
+	const closed = "http://127.0.0.1:1/api/v1" // no other test takes this port
 	for account, peer := range map[*account]*account{scheduling: messaging, clinic: scheduling, messaging: clinic} {
 		visited := account.visited()
 		visited["peer"], visited["peerBase"], visited["key"] = peer.product, peer.base(), peer.key()
-		visited["elsewhere"], visited["closed"] = elsewhere.URL+"/api/v1", closed.URL+"/api/v1"
+		visited["elsewhere"], visited["closed"] = elsewhere.URL+"/api/v1", closed
 		visited["staff"] = account.addStaff()
 		hubtest.RunInBrowser(t, "hub/console/browser/account-integrations.mjs", visited)
 	}

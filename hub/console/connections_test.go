@@ -55,11 +55,10 @@ func TestConnectInABrowser(t *testing.T) {
 	c, _, owner := startProducts(t)
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(elsewhere.Close)
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
+	const closed = "http://127.0.0.1:1/api/v1" // no other test takes this port
 	key := c.ok(201, "POST", "/keys", object{"tenant_id": owner, "environment": "live"})["api_key"]
 	visited := c.visited()
-	visited["key"], visited["elsewhere"], visited["closed"] = key, elsewhere.URL+"/api/v1", closed.URL+"/api/v1"
+	visited["key"], visited["elsewhere"], visited["closed"] = key, elsewhere.URL+"/api/v1", closed
 	hubtest.RunInBrowser(t, "hub/console/browser/connect.mjs", visited)
 	connected := c.ok(200, "GET", "/integrations?status=active", nil)["items"].([]any)
 	require.Len(t, connected, 2)
