@@ -70,7 +70,7 @@ type StreamEvent struct {
 type StreamInput struct {
 	TokenInput
 	LastEventID      string `header:"Last-Event-ID" doc:"Id of the last event that was read: what came since comes first, for an hour; then, and after an unknown id, the event reset says that the inbox has to be loaded anew"`
-	QueryLastEventID string `query:"lastEventId" doc:"The same as Last-Event-ID, for browsers: theirs sends the header only when it comes back by itself, with the same ticket"`
+	QueryLastEventID string `query:"lastEventId" maxLength:"1000" doc:"The same as Last-Event-ID, for browsers: theirs sends the header only when it comes back by itself, with the same ticket"`
 	Ticket           string `query:"ticket" maxLength:"100" doc:"Of POST /events/ticket, for browsers"`
 }
 
