@@ -24,7 +24,7 @@ func TestDueRemindersOfAllOrganizations(t *testing.T) {
 		org.Exec(`insert into scheduling.reminders (org_id, appointment_id, offset_minutes, channel, due_at)
 			select $1, $2, 10 + n, 'whatsapp', $3::timestamptz - $4 * interval '1 minute' from generate_series(1, $4) n`, org.ID, org.Book(0), now, count)
 	}
-	due, err := store.New(busy.Hub.Host).DueReminders(t.Context(), dbgen.DueRemindersParams{Channel: "whatsapp", Now: now.Add(time.Second), OrgLimit: 50, RowLimit: 200})
+	due, err := store.New(busy.Hub.Host).DueReminders(t.Context(), dbgen.DueRemindersParams{Channel: "whatsapp", Now: now.Add(time.Second), OrgLimit: 50, RowLimit: 200, Suspended: busy.Hub.Host.Tenants.Suspended()})
 	require.NoError(t, err)
 	byOrg := make(map[uuid.UUID]int)
 	for _, reminder := range due {
