@@ -112,7 +112,7 @@ func TestKeysAndStatus(t *testing.T) {
 		"environment": "live", "features": []any{"note.search", "note.write"}, "status": "active",
 	}, status.body)
 	require.Equal(t, map[string]any{"integrations": []any{}}, call(t, "GET", o.integrations()+"/status", "", bearer(o.staff)...).body)
-	refused(t, 401, "invalid_key", call(t, "GET", o.integrations()+"/status", ""))
+	refused(t, 401, "unauthorized", call(t, "GET", o.integrations()+"/status", ""))
 	require.Equal(t, 200, call(t, "GET", o.integrations()+"/status/", "", withKey(key)...).status)
 
 	test := o.do(200, "POST", "/api-keys", `{"name":"sandbox","environment":"test","scopes":["note.search"]}`).body

@@ -152,7 +152,7 @@ func (p *Product) authorize(ctx context.Context, c *fiber.Ctx, required access, 
 		return p.authorizeKey(ctx, c, key, required, info)
 	case required.None:
 		return nil
-	case required.Bearer && !required.isHandshake: // peers get the same error for no key as for a wrong one
+	case required.Bearer:
 		return errNotLoggedIn()
 	}
 	return keys.InvalidKeyError()
