@@ -20,11 +20,11 @@ func TestErase(t *testing.T) {
 		create table shop.a_customers (shop_id int not null references shop.shops, id int, favorite int, primary key (shop_id, id));
 		create table shop.b_orders (shop_id int not null, id int, customer int not null, primary key (shop_id, id), foreign key (shop_id, customer) references shop.a_customers);
 		alter table shop.a_customers add foreign key (shop_id, favorite) references shop.b_orders on delete set null (favorite);
-		create table shop.a_changes (shop_id int not null, what text not null);
+		create table shop.z_changes (shop_id int not null, what text not null);
 		create table shop.currencies (name text primary key);
 		create function shop.record() returns trigger language plpgsql as $$
 		begin
-			insert into shop.a_changes values (old.shop_id, 'an order is gone');
+			insert into shop.z_changes values (old.shop_id, 'an order is gone');
 			return null;
 		end $$;
 		create trigger record after delete on shop.b_orders for each row execute function shop.record();
@@ -47,7 +47,7 @@ func TestErase(t *testing.T) {
 		require.NoError(t, shops.Erase(t.Context(), db, 1))
 		var shop, customers, orders, changes, currencies int
 		require.NoError(t, db.QueryRow(t.Context(), `select (select sum(id) from shop.shops), (select count(*) from shop.a_customers where shop_id = 2),
-			(select count(*) from shop.b_orders where shop_id = 2), (select count(*) from shop.a_changes), (select count(*) from shop.currencies)`).Scan(&shop, &customers, &orders, &changes, &currencies))
+			(select count(*) from shop.b_orders where shop_id = 2), (select count(*) from shop.z_changes), (select count(*) from shop.currencies)`).Scan(&shop, &customers, &orders, &changes, &currencies))
 		require.Equal(t, []int{2, 1200, 1200, 0, 1}, []int{shop, customers, orders, changes, currencies})
 	}
 	_, err = db.Exec(t.Context(), `delete from shop.a_customers where shop_id = 2`)
