@@ -108,9 +108,17 @@ func (s Schema) tables(ctx context.Context, pool *pgxpool.Pool) ([]string, error
 // references are tables and the tables that their foreign keys refer to.
 type references map[string][]string
 
-// reach reports whether a table refers to another, also through others.
-func (r references) reach(from, to string) bool {
-	return from == to || slices.ContainsFunc(r[from], func(parent string) bool { return r.reach(parent, to) })
+// reach reports whether a table refers to another, also through others. visited has the tables
+// that were looked at: there may be circles.
+func (r references) reach(from, to string, visited map[string]bool) bool {
+	if from == to {
+		return true
+	}
+	if visited[from] {
+		return false
+	}
+	visited[from] = true
+	return slices.ContainsFunc(r[from], func(parent string) bool { return r.reach(parent, to, visited) })
 }
 
 // childrenFirst orders tables so that each comes before its parents, and the root last. Foreign
@@ -123,7 +131,7 @@ func childrenFirst(parents, optional references, root string) []string {
 	tables := slices.Sorted(maps.Keys(parents))
 	for _, table := range slices.Sorted(maps.Keys(optional)) {
 		for _, parent := range optional[table] {
-			if !parents.reach(parent, table) {
+			if !parents.reach(parent, table, make(map[string]bool)) {
 				parents[table] = append(parents[table], parent)
 			}
 		}

@@ -21,6 +21,10 @@ func TestErase(t *testing.T) {
 		create table shop.b_orders (shop_id int not null, id int, customer int not null, primary key (shop_id, id), foreign key (shop_id, customer) references shop.a_customers);
 		alter table shop.a_customers add foreign key (shop_id, favorite) references shop.b_orders on delete set null (favorite);
 		create table shop.z_changes (shop_id int not null, what text not null);
+		create table shop.c_left (shop_id int not null, id int, other int, primary key (shop_id, id));
+		create table shop.c_right (shop_id int not null, id int, other int, primary key (shop_id, id), foreign key (shop_id, other) references shop.c_left);
+		alter table shop.c_left add foreign key (shop_id, other) references shop.c_right;
+		alter table shop.a_customers add column left_id int, add foreign key (shop_id, left_id) references shop.c_left on delete set null (left_id);
 		create table shop.currencies (name text primary key);
 		create function shop.record() returns trigger language plpgsql as $$
 		begin
